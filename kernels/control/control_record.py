@@ -37,7 +37,6 @@ CONTROL = np.dtype(
         ("has_state", "i8"),  # 1: the state is not too old for walls to go by
         ("has_walls", "i8"),  # 1: joints have walls
         ("walls", "i8"),  # bits: which walls changed a torque when one last did; status.wall_names
-        ("wall_joints", "i8"),  # rows of joints in the last tick, where inertia can be learned
         ("wall_energy", "f8"),  # J that walls have taken from the robot and may give back
         ("low_pass", "f8"),  # Hz, of torques; 0: none
         ("has_last_torque", "i8"),  # 1: there is a torque before this one

@@ -395,7 +395,7 @@ class Controller:
 
     def _workspace(self, has_walls: bool = False) -> Workspace:
         """The robot's; one of this controller's, whose bodies are not shared, where a payload or
-        walls (wall_learning.py) change them."""
+        walls (unknown_load.py) change them."""
         if not self.payload.loads and not has_walls:
             return self.robot.work
         if self._own is None:

@@ -19,6 +19,7 @@ from torqued.kernels.control.integral import compensate_bias
 from torqued.kernels.control.payload import take_off
 from torqued.kernels.control.session_arrays import arrays_of, control_at, sizes_of
 from torqued.kernels.control.steps import call_law, evaluate, follow, guard, put_on, watch
+from torqued.kernels.control.unknown_load import WANTED, end_tick
 from torqued.kernels.control.virtual_robot import fill_external, move_virtual, place_virtual
 from torqued.kernels.control.walls import hold_walls
 from torqued.kernels.primitives.layout import WORK
@@ -100,7 +101,8 @@ def guard_torques(handle, address, dt):
     if control.has_state != 0 and (control.has_walls != 0 or len(data.planes) > 0):
         status |= hold_walls(work, control, sizes, data, dt)
     else:
-        control.wall_joints, data.wall_tau[:] = 0, 0.0  # nothing is known of what torques did
+        data.wall_tau[:] = 0.0  # nothing is known of what torques did
+    end_tick(data)
     for k in range(sizes.torques):
         if not math.isfinite(data.out[k]):  # a state so large that walls or fallback overflow
             data.out[k] = 0.0
@@ -143,6 +145,7 @@ def limit(control, sizes, data, dt):
         x = min(max(x, -data.effort[k]), data.effort[k])
         if x != data.out[k]:
             status = CLAMPED
+            data.unknown[WANTED, k] = 0.0  # the joint does not get what it was asked for with
         data.out[k] = data.smooth[k] = data.last[k] = x
     control.has_last_torque = 1
     return status

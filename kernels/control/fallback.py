@@ -18,24 +18,22 @@ the air allows with late torques.
 import math
 
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control.law import copy, expand_state, expand_v, joint_error, project
+from torqued.kernels.control.law import copy, expand_state, joint_error, project
 from torqued.kernels.control.springs import motor_position, motor_velocity
 from torqued.kernels.control.unknown_load import (
     AT_REST,
+    BESIDE,
     INERTIA,
     LOAD,
-    accelerations,
-    learn_load,
+    WANTED,
+    forget,
+    learn,
+    load_of,
+    motion_torque,
 )
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.kinematics import body_poses
-from torqued.kernels.dynamics.rnea import (
-    add_armature,
-    collect_forces,
-    fill_gravity,
-    newton_euler_sweep,
-    rest_acceleration,
-)
+from torqued.kernels.dynamics.rnea import fill_gravity
 
 BRAKE, HOLD, GRAVITY, ZERO = 0, 1, 2, 3
 KINDS = {"brake": BRAKE, "hold": HOLD, "gravity": GRAVITY, "zero": ZERO}
@@ -48,21 +46,22 @@ STIFFER, FLOATING_DAMPING = 5.0, 2.0 / 3.0
 GRAVITY_DAMPING = 2.0  # 1/s
 #: Speeds fall if they are less than this share of what they were, this time ago, s.
 FALLING, FALL_TIME = 0.95, 0.05
+#: Share of the speed limit: |v| + |e| 1/s below which the load that is compensated stays.
+SETTLED = 0.01
 
 
 @kernel
-def reset_fallback(session):
+def reset_fallback(session, data):
     """Forget where an earlier fallback held the robot, and what it carried."""
-    session.fallback_holds = 0
-    session.fallback_time = session.braking_time = 0.0
+    session.fallback_holds, session.braking_time = 0, 0.0
     session.braking_speed = math.inf
+    forget(data)
 
 
 @kernel
 def brake_or_hold(session, sizes, data, dt):
     """Go from braking to holding once all joints are slow, or speeds do not fall though the law's
     torque has faded; or at once, where that was chosen."""
-    session.fallback_time += dt
     if session.fallback_holds != 0 or session.fallback == GRAVITY:
         return
     session.braking_time += dt
@@ -87,7 +86,7 @@ def fallback_torque(work, session, sizes, data, dt, tau):
     if session.fallback == ZERO:
         return
     brake_or_hold(session, sizes, data, dt)
-    e, a, wanted = data.rows[0], data.rows[1], data.rows[3]
+    e, wanted = data.rows[0], data.unknown[WANTED]
     v = motor_velocity(sizes, data)
     expand_state(sizes, data)
     if session.fallback_holds != 0:
@@ -101,33 +100,21 @@ def fallback_torque(work, session, sizes, data, dt, tau):
     if sizes.springs > 0:
         omega = min(omega, ELASTIC_RATE)
     rate = GRAVITY_DAMPING if session.fallback == GRAVITY else 2.0 * omega
-    for k in range(sizes.nv):
-        wanted[k] = -(omega**2) * e[k] - rate * v[k]
     # Nothing is learned from a state that is estimated because encoders are frozen.
     learns = session.fallback != GRAVITY and sizes.springs == 0 and session.refusal == 0
     learns = learns and sizes.virtual == 0  # which is as its model
-    if learns and accelerations(sizes, data, v, session.fallback_time, dt, a):
-        motion_torque(work, data, a, tau)
-        learn_load(sizes, data, e, v, a, tau, wanted, session.fallback_time, dt)
-    else:
-        session.fallback_time = 0.0
+    if learns:
+        learn(work, sizes, data, v, True, dt)
+        data.unknown[BESIDE] = 0.0
+    for k in range(sizes.nv):
+        wanted[k] = -(omega**2) * e[k] - rate * v[k]
     motion_torque(work, data, wanted, tau)
     for k in range(sizes.springs):
         tau[k] += data.motor_inertia[k] * wanted[k]
-    if learns:
-        for k in range(sizes.nv):
-            tau[k] += data.unknown[INERTIA, k] * wanted[k] + data.unknown[LOAD, k]
-
-
-@kernel
-def motion_torque(work, data, a, tau):
-    """The inverse dynamics of accelerations a (nv,) in the present state; needs expand_state."""
-    expand_v(data, a, data.a_free)
-    body_poses(work, data.q_free)
-    newton_euler_sweep(work, data.v_free, data.a_free, rest_acceleration(work))
-    collect_forces(work, data.tau_free)
-    add_armature(work, data.a_free, data.tau_free)
-    project(data, data.tau_free, tau)
+    for k in range(sizes.nv if learns else 0):
+        if abs(v[k]) + abs(e[k]) > SETTLED * data.speed[k]:
+            data.unknown[LOAD, k] = load_of(data, k)
+        tau[k] += data.unknown[INERTIA, k] * wanted[k] + data.unknown[LOAD, k]
 
 
 @kernel

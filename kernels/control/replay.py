@@ -8,6 +8,7 @@ from torqued.kernels.control.evaluation import CONTROLS
 from torqued.kernels.control.payload import take_off
 from torqued.kernels.control.session_arrays import arrays_of, sizes_of
 from torqued.kernels.control.steps import evaluate, guard, put_on, watch
+from torqued.kernels.control.unknown_load import forget
 from torqued.kernels.primitives.layout import WORK
 
 
@@ -34,5 +35,6 @@ def replay_sent(controls, dt):
     sizes, data = sizes_of(control), arrays_of(control)
     for k in range(sizes.torques):
         data.last[k] = data.smooth[k] = data.out[k]
+    forget(data)
     control.has_last_torque = 1
     return watch(control, dt)

@@ -10,7 +10,6 @@ from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.control_record import CONTROL
 from torqued.kernels.control.plane import PLANE
 from torqued.kernels.control.references.motions import MOTION
-from torqued.kernels.control.unknown_load import ROWS
 from torqued.kernels.primitives.arrays import Floats, Indices, Layout, Records, array
 from torqued.kernels.primitives.layout import FRAME
 from torqued.kernels.primitives.workspace import pointer
@@ -113,11 +112,7 @@ class SessionArrays(NamedTuple):
     wall_now: Floats = array(float, "walls")
     wall_push: Floats = array(float, "walls")
     wall_of: Indices = array(int, "walls")  # which joint, or nv + which plane, a row is about
-    wall_load: Floats = array(float, 2, "walls")  # N m or N that they learned: up, down or out
-    wall_inertia: Floats = array(float, "nv")  # kg m² or kg, beyond the model's
-    wall_fit: Floats = array(float, 6, "nv")  # how accelerations respond; wall_learning.py
     wall_tau: Floats = array(float, "torques")  # what motors did for them in the last tick
-    wall_wanted: Floats = array(float, "torques")  # torques then, before low-pass and limits
     wall_v: Floats = array(float, "torques")  # speeds then
     wall_jacobian: Floats = array(float, 6, "nv_free")
     unmodelled: Floats = array(float, "torques")  # of `out`, against friction and bias
@@ -127,7 +122,8 @@ class SessionArrays(NamedTuple):
     readings: Floats = array(float, "nv", 11)  # of encoders; server/loop/sensor_checks.py
     motor_readings: Floats = array(float, "springs", 11)
     hold_at: Floats = array(float, "nq")  # where the fallback holds; fallback.py
-    unknown: Floats = array(float, ROWS, "torques")  # what it learns; unknown_load.py
+    unknown: Floats = array(float, 13, "torques")  # what joints carry; unknown_load.py
+    learning: Indices = array(int, 2)  # how long that is learned
     bare: Floats = array(float, "bodies", 10)  # m, c, I of bodies without a payload; payload.py
     load: Floats = array(float, "bodies", 10)  # m, m c, Ī of what they carry
     load_target: Floats = array(float, "bodies", 10)  # where it is going

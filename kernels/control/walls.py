@@ -7,10 +7,10 @@ braked. Near it, torques are changed by as little as holds
 
 for the torques of the law and the robot as it is. With the rows R of all walls that are near,
 
-    a_R = R a + A (λ + L),   A = R M⁻¹ Rᵀ,   τ ← τ + Rᵀ λ
+    a_R = R M⁻¹ (τ − L − C v − g) + A λ,   A = R M⁻¹ Rᵀ,   τ ← τ + Rᵀ λ
 
-L the loads that walls have learned (wall_learning.py), and λ the pushes that bring a_R within its
-bounds, found row by row. What walls take from the robot they keep in a store: what motors did for
+L what acts beyond the model (unknown_load.py), and λ the pushes that bring a_R within its bounds,
+found row by row. What walls take from the robot they keep in a store: what motors did for
 them, behind low-pass and limits, times the way of joints. Pushes that give energy are bounded to
 RATE times the store, so that it never runs out: together with any passive law walls are passive.
 At rest they hold whatever the store has.
@@ -36,15 +36,13 @@ from torqued.kernels.control.law import expand_state, inner, project, project_sq
 from torqued.kernels.control.plane import PLANE
 from torqued.kernels.control.references.limiter import approach
 from torqued.kernels.control.springs import motor_velocity
-from torqued.kernels.control.wall_learning import (
-    AHEAD,
-    FRAME_BRAKING,
-    FRAME_SPEED,
-    RATE,
-    SPRING_RATE,
-    add_loads,
-    learn_inertia,
-    learn_loads,
+from torqued.kernels.control.unknown_load import (
+    BESIDE,
+    INERTIA,
+    NOW,
+    WANTED,
+    learn,
+    load_of,
     put_inertia_on,
 )
 from torqued.kernels.dynamics.articulated import OK, solve_in_place, solve_motion
@@ -61,6 +59,16 @@ from torqued.kernels.primitives.tuples import load3
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
+#: 1/s: how fast a speed that is too large is taken away, by a motor and by one behind a spring,
+#: which a faster one would swing on.
+RATE, SPRING_RATE = 150.0, 60.0
+#: A wall is looked at where its bound of acceleration is below so many times the usual one, and
+#: what a load may make beside it.
+AHEAD = 4.0
+#: m/s², by which frames count on being braked before a plane.
+FRAME_BRAKING = 2.0
+#: m/s of a frame near a plane, by which it goes back at most.
+FRAME_SPEED = 1.0
 #: 1/s: how fast a wall is come up to.
 NEAR_RATE = 20.0
 #: Share of the speed limit at which a joint outside of its limits is let back.
@@ -118,20 +126,22 @@ def friction_now(data, k, v):
 
 
 @kernel
-def fill_net(sizes, data, near, net):
+def fill_net(sizes, data, near, has_friction, net):
     """Torques (nv,) that accelerate the tree: those of the law without what is taken by what the
-    tree's equations do not have, friction and a bias. `near`: how many joints have rows."""
+    tree's equations do not have: friction and a bias, which are no load that is learned, and loads.
+    `near`: how many joints have rows."""
     has_bias = len(data.bias) > 0 and sizes.springs == 0
     for k in range(sizes.nv):
         taken = data.unmodelled[k]
-        if len(data.viscous) > 0:
+        if has_friction:
             bias = data.bias[k] if has_bias else 0.0
             low, high = friction_now(data, k, data.state[sizes.nq + k])
             for i in range(near):
                 if data.wall_row[i, k] != 0.0:
                     low, high = friction_ahead(data, k, data.state[data.coordinate[k]])
             taken = min(max(taken + bias, low), high) - bias
-        net[k] = data.out[k] - taken
+        data.unknown[BESIDE, k] = taken
+        net[k] = data.out[k] - taken - load_of(data, k)
         if sizes.virtual > 0:
             net[k] += data.external[k]
 
@@ -145,11 +155,11 @@ def near_joints(control, sizes, data, v):
         if i < 0 or control.has_walls == 0:
             continue
         q, most, braking = data.state[i], data.speed[k], data.acceleration[k]
-        inertia, loads = data.least_inertia[k] + data.wall_inertia[k], data.wall_load[:, k]
-        back = return_speed(control.wall_energy, inertia, max(loads[0], loads[1]), most)
+        inertia, load = data.least_inertia[k] + data.unknown[INERTIA, k], abs(load_of(data, k))
+        back = return_speed(control.wall_energy, inertia, load, most)
         up = bound(data.upper[k] - q, v[k], most, braking, back, rate)
         down = bound(q - data.lower[k], -v[k], most, braking, back, rate)
-        if loads[0] + loads[1] > 0.0 or min(up, down) < AHEAD * braking:
+        if min(up, down) < AHEAD * braking + load / inertia:
             data.wall_row[count] = 0.0
             data.wall_row[count, k] = 1.0
             data.wall_low[count], data.wall_high[count], data.wall_of[count] = -down, up, k
@@ -171,10 +181,14 @@ def near_planes(work, control, sizes, data, v, count):
             data.s_free[c] = n[0] * J[3, c] + n[1] * J[4, c] + n[2] * J[5, c]
         row = data.wall_row[count]
         project(data, data.s_free, row)
-        load = data.wall_load[1, sizes.nv + j]
+        load = 0.0
+        for k in range(sizes.unactuated, sizes.nv):
+            load += row[k] * load_of(data, k)
+        size = inner(row, row)
+        load = abs(load) / size if size > 0.0 else 0.0
         back = return_speed(control.wall_energy, FRAME_MASS, load, min(plane.speed, FRAME_SPEED))
         high = bound(distance, -inner(row, v), plane.speed, FRAME_BRAKING, back, rate)
-        if load > 0.0 or high < AHEAD * FRAME_BRAKING:
+        if high < AHEAD * FRAME_BRAKING + load / FRAME_MASS:
             data.wall_low[count], data.wall_high[count] = -high, math.inf
             data.wall_of[count] = sizes.nv + j
             count += 1
@@ -195,6 +209,24 @@ def answer_rows(work, sizes, data, count, exact):
     for i in range(count):
         for j in range(count):
             data.wall_A[i, j] = inner(data.wall_row[i], data.wall_answer[j])
+
+
+@kernel
+def torque_rate(sizes, data, i):
+    """How fast the push of row i may change, per second."""
+    least = math.inf
+    for k in range(sizes.unactuated, sizes.nv):
+        if data.wall_row[i, k] != 0.0:
+            least = min(least, data.rate[k] / abs(data.wall_row[i, k]))
+    return least
+
+
+@kernel
+def within_rate(a, jerk, rate):
+    """A wanted acceleration that torques reach, and leave, before the speed error a / rate ends:
+    behind a limit of rates what is stiffer swings."""
+    most = jerk / rate
+    return math.copysign(math.sqrt(abs(a)) * math.sqrt(most), a) if abs(a) > most else a
 
 
 @kernel
@@ -243,17 +275,16 @@ def solve_with_motors(work, sizes, data, tau, a):
 def hold_walls(work, control, sizes, data, dt):
     """Keep torques from pushing through walls. Returns status bits."""
     v, push = motor_velocity(sizes, data), data.rows[5]
-    learn_inertia(control, sizes, data, v, dt)
     for k in range(sizes.unactuated, sizes.torques):
         speed = min(max(v[k], -MAX_SPEED * data.speed[k]), MAX_SPEED * data.speed[k])
         control.wall_energy -= data.wall_tau[k] * 0.5 * (data.wall_v[k] + speed) * dt
         data.wall_v[k] = speed
-    push[:], control.wall_joints = 0.0, 0
+    push[:] = 0.0
     status = push_walls(work, control, sizes, data, v, push, dt)
     share = 1.0 if control.low_pass <= 0.0 else 1.0 - math.exp(-math.tau * control.low_pass * dt)
     for k in range(sizes.unactuated, sizes.torques):
         law, most = data.out[k], data.effort[k]
-        data.out[k] = data.wall_wanted[k] = law + push[k]
+        data.out[k] = law + push[k]
         # What a motor does for it, behind low-pass and limits: that is the work of walls.
         change = min(max(data.out[k], -most), most) - min(max(law, -most), most)
         step, fastest = share * (change - data.wall_tau[k]), data.rate[k] * dt
@@ -276,29 +307,43 @@ def push_walls(work, control, sizes, data, v, push, dt):
     count = near_planes(work, control, sizes, data, v, count)
     if count == 0:
         return 0
-    a = data.rows[7]
-    a[:] = 0.0
-    rigid, kept = exact and sizes.springs == 0, data.rows[4]
+    is_law = data.learning[NOW] == 0  # else the fallback has learned in this tick, friction too
+    # Behind a spring it would be too late; a virtual robot is as its model.
+    learns = is_law and sizes.springs == 0 and sizes.virtual == 0
+    if learns:
+        expand_state(sizes, data)
+        learn(work, sizes, data, v, exact, dt)
+        data.unknown[WANTED] = 0.0
+    a, net, kept = data.rows[7], data.rows[6], data.rows[4]
+    for k in range(sizes.nv):
+        a[k] = -load_of(data, k) / data.least_inertia[k] if learns and not exact else 0.0
+    rigid = exact and sizes.springs == 0
     if rigid:
-        put_inertia_on(work, data.wall_inertia, kept, True)
+        put_inertia_on(work, data.unknown[INERTIA], kept, True)
     if exact:
         bias_accelerations(work, data.v_free, rest_acceleration(work))
         body_forces(work)
-        net = data.rows[6]
-        fill_net(sizes, data, near, net)
+        fill_net(sizes, data, near, is_law and len(data.viscous) > 0, net)
         if sizes.springs > 0:
             exact = solve_with_motors(work, sizes, data, net, a) == OK
         else:
             exact = solve_motion(work, net, a) == OK
     answer_rows(work, sizes, data, count, exact)
     if rigid:
-        put_inertia_on(work, data.wall_inertia, kept, False)
+        put_inertia_on(work, data.unknown[INERTIA], kept, False)
+    rate = SPRING_RATE if sizes.springs > 0 else RATE
     for i in range(count):
-        data.wall_now[i] = inner(data.wall_row[i], a) if exact else 0.0
-    learn_loads(sizes, data, v, count, dt)
-    add_loads(data, count, 1.0)
+        data.wall_now[i] = inner(data.wall_row[i], a)
+        if data.wall_low[i] > data.wall_high[i]:  # walls contradict each other: brake
+            data.wall_low[i] = data.wall_high[i] = -rate * inner(data.wall_row[i], v)
+        fastest = torque_rate(sizes, data, i) * data.wall_A[i, i]
+        data.wall_low[i] = within_rate(data.wall_low[i], fastest, rate)
+        data.wall_high[i] = within_rate(data.wall_high[i], fastest, rate)
     find_pushes(data, count)
-    add_loads(data, count, -1.0)
+    for i in range(near):
+        if data.wall_push[i] != 0.0:
+            low, high = data.wall_low[i], data.wall_high[i]
+            data.unknown[WANTED, data.wall_of[i]] = high if data.wall_push[i] < 0.0 else low
     status = walls = 0
     for i in range(count):
         lam, speed = data.wall_push[i], inner(data.wall_row[i], v)
@@ -315,8 +360,6 @@ def push_walls(work, control, sizes, data, v, push, dt):
         status, walls = WALL, walls | (1 << bit if i >= near or bit < PLANE_BIT else 0)
     if status == WALL:
         control.walls = walls
-    if exact and rigid:
-        control.wall_joints = near
     return status
 
 

@@ -114,7 +114,6 @@ SESSION = np.dtype(
         ("fallback_without_state", "i8"),  # GRAVITY or ZERO: what a torque fades to without states
         ("law_holds", "i8"),  # 1: in the fallback the law goes on, with references at rest
         ("fallback_holds", "i8"),  # 1: the robot has come to rest and is held
-        ("fallback_time", "f8"),  # s since the fallback has states
         ("braking_speed", "f8"),  # of the fastest joint, relative to its limit: least so far
         ("braking_time", "f8"),  # s since that has fallen
         # orders: Python writes `order_number` after all else, the loop answers in `order_taken`

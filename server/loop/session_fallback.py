@@ -18,6 +18,7 @@ from torqued.kernels.control.law import copy
 from torqued.kernels.control.references.follow import hold
 from torqued.kernels.control.session_arrays import first_reference
 from torqued.kernels.control.springs import motor_velocity
+from torqued.kernels.control.unknown_load import WANTED
 from torqued.server.loop.sensor_checks import brake_blindly
 from torqued.server.loop.session_modes import Event, advance, in_fallback
 
@@ -40,15 +41,15 @@ def hold_by_law(session, control, sizes, data):
 
 
 @kernel
-def lose_law(session):
+def lose_law(session, data):
     """From here on the law that held the robot counts as failed, until RESUME."""
     if session.law_holds != 0:
         session.law_holds = 0
-        reset_fallback(session)
+        reset_fallback(session, data)
 
 
 @kernel
-def enter_fallback(session, event):
+def enter_fallback(session, data, event):
     """Hand the robot to the fallback until it is resumed."""
     if not in_fallback(session):
         if event != Event.NO_RESULT:
@@ -56,7 +57,7 @@ def enter_fallback(session, event):
         session.resume_requested = 0
         session.fallbacks += 1
         session.overdue = max(session.overdue, session.stale_after + session.hold)
-        reset_fallback(session)
+        reset_fallback(session, data)
     advance(session, event)
 
 
@@ -67,9 +68,9 @@ def lose_state(session, sizes, data):
     is_frozen = session.refusal & FROZEN != 0
     if is_frozen and not in_fallback(session):
         session.reason = FROZEN
-        enter_fallback(session, Event.NO_RESULT)
+        enter_fallback(session, data, Event.NO_RESULT)
     if in_fallback(session):
-        lose_law(session)
+        lose_law(session, data)
         copy(data.last, data.held)
         session.overdue = session.stale_after + session.hold
         if is_frozen and sizes.unactuated == 0:
@@ -86,8 +87,8 @@ def fall_back(work, session, sizes, data, has_state, is_stale, dt):
     if session.has_torque != 0:
         share = 1.0 if over <= 0 else max(0.0, 1.0 - over / max(1.0, float(session.fade)))
         if over > 0:
-            lose_law(session)
-            enter_fallback(session, Event.NO_RESULT)
+            lose_law(session, data)
+            enter_fallback(session, data, Event.NO_RESULT)
     if session.refusal & FROZEN and sizes.unactuated == 0 and sizes.virtual == 0:
         brake_blindly(work, session, sizes, data, is_stale, dt, data.held)
     other = data.rows[2]
@@ -101,8 +102,9 @@ def fall_back(work, session, sizes, data, has_state, is_stale, dt):
         for k in range(sizes.unactuated, sizes.torques):
             other[k] -= session.damping * v[k]
     elif in_fallback(session):
-        reset_fallback(session)  # the robot may be elsewhere when states come again
+        reset_fallback(session, data)  # the robot may be elsewhere when states come again
         if session.fallback_without_state == GRAVITY:
             gravity_torque(work, sizes, data, other)
     for k in range(sizes.torques):
         data.out[k] = share * data.held[k] + (1.0 - share) * other[k]
+        data.unknown[WANTED, k] *= 1.0 - share

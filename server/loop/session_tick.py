@@ -40,6 +40,7 @@ from torqued.kernels.control.session_arrays import (
     sizes_of,
 )
 from torqued.kernels.control.steps import evaluate, follow, guard, put_on
+from torqued.kernels.control.unknown_load import forget
 from torqued.kernels.control.virtual_robot import place_virtual, stands
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.system_calls import now, processor_time
@@ -252,11 +253,11 @@ def take_stops(loop, session, control, sizes, data):
         status = STOPPED
         session.resume_requested = 0
         hold_by_law(session, control, sizes, data)
-        enter_fallback(session, Event.STOP)
+        enter_fallback(session, data, Event.STOP)
     if session.halt_requested != 0:
         session.halt_requested = session.resume_requested = 0
         hold_by_law(session, control, sizes, data)
-        enter_fallback(session, Event.HALT)
+        enter_fallback(session, data, Event.HALT)
     return status
 
 
@@ -275,6 +276,7 @@ def resume(session, control, data):
         control.source = FROM_STATES
         forget_command(data)
     session.resume_requested = 0
+    forget(data)
     # If the law has no result now, the last torque sent is held.
     copy(data.last, data.held)
     session.has_torque, session.overdue = 1, session.stale_after
