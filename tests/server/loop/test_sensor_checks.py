@@ -148,6 +148,16 @@ def test_estimate_begins_where_the_encoder_stopped():
     assert np.abs(estimate - run.plant.q).max() < 0.01
 
 
+def test_robot_with_a_frozen_encoder_brakes_on_when_its_states_end():
+    """Readings that work, but are old, are not fed back either."""
+    run = Run(swing(0.7), freezing(0.2, "qv", (3,)), 0.24, clock="loop")
+    assert run.found < 0.23
+    for _ in range(150):
+        run.plant.step(run.session.tick().tau)
+        assert (np.abs(run.plant.v) / SPEED).max() < 0.7
+    assert (np.abs(run.plant.v) / SPEED).max() < 0.1
+
+
 @pytest.mark.parametrize("clock", ["loop", "state"])
 @pytest.mark.parametrize("what", ["q", "qv"])
 def test_encoder_that_stops_is_found_on_every_clock_whenever_ticks_come(clock, what):
