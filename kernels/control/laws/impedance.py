@@ -46,6 +46,7 @@ from torqued.kernels.control.laws.task_space import (
     null_velocity,
     open_task,
     pass_null,
+    regularity,
 )
 from torqued.kernels.control.poses import Poses
 from torqued.kernels.control.posture_inertia import posture_inertia
@@ -116,7 +117,7 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     stiffness = min(MAX_STIFFNESS, TRANSLATION_RATE**2 / max(mobility.most[1], 1e-12))
     turn = mobility.rotational_stiffness(ROTATION_RATE, MAX_ROTATIONAL_STIFFNESS)
     coupled = coupled_stiffness(robot, given, fields)
-    stiffness, turn = (0.0, 0.0) if coupled.any() else (stiffness, turn)
+    stiffness, turn = (0.0, 0.0 * turn) if coupled.any() else (stiffness, turn)
     size, posture = robot.nv, POSTURE_RATE**2 * posture_inertia(robot)
     found = {
         "stiffness": matrix(given, "stiffness", stiffness, 3, definite=False),
@@ -336,9 +337,13 @@ def impedance_torque(handle, address):
     feed_forward(task, first, wanted, wanted_rate, posture_v, posture_a, w, ahead)
     posture = bounded_spring(data.gains, POSTURE, data.gains[rest + 5 : rest + 5 + n], e, Ke)
     moved = law.inner(Ke, posture_v)  # W that potentials lose as the posture's reference moves
-    ends, with_reference = lead_away(sizes, data, e, posture_v, Ke)
+    at_ends, fade = data.rows[8], regularity(task)
+    ends, with_reference = lead_away(sizes, data, e, posture_v, at_ends)
     moved += with_reference
-    pass_null(task, Ke, elastic, a, b)
+    for k in range(n):
+        null[k] = Ke[k] + fade * at_ends[k]
+        Ke[k] += at_ends[k]
+    pass_null(task, null, elastic, a, b)
     for k in range(n):
         s[k] = v[k] - w[k]
         for r in range(m):

@@ -311,6 +311,15 @@ def divided_difference(a, b):
     return (inverse(a)[0] - inverse(b)[0]) / (a - b)
 
 
+@kernel
+def regularity(task):
+    """1 where no direction of the frame is about to be lost, 0 where one is."""
+    least = 1.0
+    for i in range(len(task.gamma)):
+        least = min(least, task.gamma[i])
+    return least
+
+
 @routine
 def decouple(task, s, torque):
     """Add what cancels how motions of the frame and of the null space drive each other.
@@ -318,10 +327,7 @@ def decouple(task, s, torque):
     With s = s_x + s_n, s_x = J̄ J s:  −Jᵀ Λ (J̇ − J M⁻¹ C) s_n + N (J̇ᵀ Λ J − Cᵀ J̄ J) s. It does no
     work: the two parts are adjoint. Faded out before a direction of the frame is lost.
     """
-    n, m = len(s), len(task.g)
-    fade = 1.0
-    for i in range(m):
-        fade = min(fade, task.gamma[i])
+    n, m, fade = len(s), len(task.g), regularity(task)
     if fade == 0.0:
         return
     x, p, moving, a, b = task.x[0], task.x[1], task.x[2], task.x[3], task.x[4]
