@@ -88,7 +88,7 @@ class Openings(Generic[Opened]):
           check             "refuse" unstable gains, or "warn": use them; the daemon logs it
         Of single laws:
           frame, point (3,) m, axes ("all", "position", "orientation")    impedance; frame: adaptive
-          axes_in ("world", "frame"): of stiffness and wrench             impedance
+          axes_in ("world", "frame"): of stiffness, damping and wrench    impedance
           force: axes (6), sensor ("observer", "torques", "wrench"),
           rate 1/s, approach_speed (m/s, rad/s)                           impedance
           load_lower, load_upper                                          adaptive, (10,)

@@ -35,7 +35,8 @@ def matrix(
     if asymmetric(value):
         raise InputError(f"{field} is not symmetric", "gains", None, "a symmetric matrix")
     least = float(np.linalg.eigvalsh(value).min(initial=np.inf))
-    if least < 0.0 or (definite and least == 0.0):
+    rounding = 0.0 if definite else ASYMMETRY * np.abs(value).max(initial=0.0)
+    if least < -rounding or (definite and least == 0.0):
         allowed = "positive" if definite else "zero or positive"
         raise InputError(
             f"{field} has the eigenvalue {least:.6g}, expected all {allowed}", "gains", least

@@ -8,8 +8,16 @@ from __future__ import annotations
 _UNITS = {
     "": ("violated", "iterations", "link", "active", "contact", "touching", "orientation", "pose"),
     "rad": ("q", "q_ref", "motor_q", "posture", "posture.position"),
-    "rad/s": ("v", "v_ref", "motor_v", "port", "posture.velocity", "base.velocity"),
-    "rad/s²": ("a", "a_ref", "posture.acceleration"),
+    "rad/s": (
+        "v",
+        "v_ref",
+        "motor_v",
+        "port",
+        "posture.velocity",
+        "posture_velocity",
+        "base.velocity",
+    ),
+    "rad/s²": ("a", "a_ref", "posture.acceleration", "posture_acceleration"),
     "rad/s³": ("jerk_ref",),
     "rad/s⁴": ("snap_ref",),
     "N m": ("tau", "tau_ff", "g", "bias", "external", "external_torque"),

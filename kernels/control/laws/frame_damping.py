@@ -18,10 +18,16 @@ import math
 
 from torqued.kernels.compilation.jit import kernel, routine
 from torqued.kernels.control.laws.frame_force import damp_force_axes
-from torqued.kernels.control.laws.frame_spring import largest
+from torqued.kernels.control.laws.frame_spring import (
+    POSTURE,
+    fill_root,
+    fill_stiffness,
+    turned_entry,
+)
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.primitives.dense import cholesky, cholesky_solve
 from torqued.kernels.primitives.eigenvalues import diagonalize
+from torqued.kernels.primitives.spatial import compose, transpose
 
 #: 1/s, of the fastest mode that damping makes by design: torques may come 3 ms late.
 FASTEST = 150.0
@@ -47,21 +53,22 @@ FAST, STEEP = 0.75, 480.0
 def fill_damping(task, gains, memory, first, rest, R, T):
     """The frame's damping, and D (nv, nv) of all. `rest`: where gains begin after the matrices; R:
     axes of the rotational stiffness, T: of all other gains."""
-    m, n = len(task.g), len(task.speed)
-    task.root[:, :] = 0.0
-    for block in range(first // 3, (first + m) // 3):
-        at = 3 * block - first
-        ratio = gains[rest + (1 if block == 0 else 0)]
-        least = (SLOWEST * task.scale[3 * block]) ** 2
-        fill_root(
-            gains, 9 if block == 0 else 0, ratio, R if block == 0 else T, least, task.root, at
-        )
-        explicit = 27 if block == 0 else 18
-        for r in range(3):
-            for c in range(m):
-                task.damping[at + r, c] = 0.0
-            for c in range(3):
-                task.damping[at + r, at + c] = turned_entry(gains, explicit, T, r, c)
+    m, n, K, B = len(task.g), len(task.speed), task.stiffness, task.upper
+    fill_stiffness(gains, compose(transpose(T), R), K)
+    turn = max((SLOWEST * task.scale[0]) ** 2, SOFTEST * max(K[0, 0], K[1, 1], K[2, 2]))
+    shift = max((SLOWEST * task.scale[3]) ** 2, SOFTEST * max(K[3, 3], K[4, 4], K[5, 5]))
+    fill_root(K, turn, shift, B)
+    for r in range(m):
+        row, axis = first + r, 3 * ((first + r) // 3)
+        for c in range(m):
+            x = 0.0
+            for k in range(3):
+                x += T[3 * (row - axis) + k] * B[axis + k, first + c]
+            task.root[r, c] = gains[rest + (1 if first + c < 3 else 0)] * x
+            task.damping[r, c] = 0.0
+        for c in range(axis - first, axis - first + 3):
+            explicit = 27 if axis == 0 else 18
+            task.damping[r, c] = turned_entry(gains, explicit, T, row - axis, c + first - axis)
     damp_force_axes(memory, task, T, first)
     for i in range(m):
         for j in range(m):
@@ -108,35 +115,8 @@ def joint_rate(task, gains, rest):
     """
     n, trace = len(task.mobility), 0.0
     for k in range(n):
-        trace += task.mobility[k] * gains[36 + (n + 1) * k]
+        trace += task.mobility[k] * gains[POSTURE + (n + 1) * k]
     return max(gains[rest + 2], min(MIN_RATIO * math.sqrt(trace), FASTEST))
-
-
-@kernel
-def fill_root(gains, start, ratio, R, least, root, at):
-    """Cholesky factor of a stiffness (3, 3) times ζ into a block of `root`, turned by R. Its pivots
-    are at least `least`, so that an axis without stiffness has a damping."""
-    least = max(least, SOFTEST * largest(gains, start))
-    a = math.sqrt(max(gains[start], least))
-    b, c = gains[start + 3] / a, gains[start + 6] / a
-    d = math.sqrt(max(gains[start + 4] - b * b, least))
-    e = (gains[start + 7] - b * c) / d
-    f = math.sqrt(max(gains[start + 8] - c * c - e * e, least))
-    for r in range(3):
-        x, y, z = R[3 * r], R[3 * r + 1], R[3 * r + 2]
-        root[at + r, at] = ratio * (x * a + y * b + z * c)
-        root[at + r, at + 1] = ratio * (y * d + z * e)
-        root[at + r, at + 2] = ratio * z * f
-
-
-@kernel
-def turned_entry(gains, start, T, r, c):
-    """Entry (r, c) of T D Tᵀ for the gain D (3, 3) at `start`."""
-    total = 0.0
-    for i in range(3):
-        for j in range(3):
-            total += T[3 * r + i] * gains[start + 3 * i + j] * T[3 * c + j]
-    return total
 
 
 @kernel

@@ -1,13 +1,14 @@
 """Cartesian impedance: a frame that behaves like a mass on a spring, and a posture behind it.
 
-    τ = g + M ẇ + C w + Jᵀ f − Jᵀ ∇U − N K_n σ(e) − D s,      s = v − w
+    τ = g + M ẇ + C w + Jᵀ f − Jᵀ ∇U − N (K_n σ(e) + ∇W) − D s,      s = v − w
 
-with the spring's potential U (frame_spring.py), joint velocities w that move the frame as its
-reference does, and a damping D(q) that suits the frame's own inertia at each configuration
-(frame_damping.py). Inertia is not shaped, so no force sensor is needed, and no inverse is taken
-that grows in a singularity (task_space.py). Because Ṁ = C + Cᵀ, the storage
+with the spring's potential U (frame_spring.py), that of joint ends W (joint_ends.py), joint
+velocities w that move the frame and the posture as their references do, and a damping D(q) that
+suits the frame's own inertia at each configuration (frame_damping.py). Inertia is not shaped, so no
+force sensor is needed, and no inverse is taken that grows in a singularity (task_space.py). Because
+Ṁ = C + Cᵀ, the storage
 
-    ½ sᵀ M s + U + P(e)
+    ½ sᵀ M s + U + P(e) + W
 
 with the potential P of the posture's spring, bounded as errors of joints are (saturation.py),
 falls by sᵀ D s at every configuration, singular ones included. `reference_power` is what a
@@ -25,15 +26,16 @@ from numba import carray
 
 from torqued.common.errors import InputError
 from torqued.common.status import SOLVER
-from torqued.kernels.compilation.jit import kernel, routine
+from torqued.kernels.compilation.jit import routine
 from torqued.kernels.control import joint_gains, law
 from torqued.kernels.control.frame_mobility import FrameMobility, frame_mobility
 from torqued.kernels.control.gains import matrix
 from torqued.kernels.control.laws import frame_force
 from torqued.kernels.control.laws.frame_damping import boost, cut_elastic, fill_damping, speeding
 from torqued.kernels.control.laws.frame_force import axes_of, fill_exerted, fill_wrench
-from torqued.kernels.control.laws.frame_spring import spring
+from torqued.kernels.control.laws.frame_spring import POSTURE, spring
 from torqued.kernels.control.laws.impedance_linearization import linearized
+from torqued.kernels.control.laws.joint_ends import lead_away
 from torqued.kernels.control.laws.task_space import (
     TASK,
     TaskSizes,
@@ -44,6 +46,7 @@ from torqued.kernels.control.laws.task_space import (
     null_velocity,
     open_task,
     pass_null,
+    regularity,
 )
 from torqued.kernels.control.poses import Poses
 from torqued.kernels.control.posture_inertia import posture_inertia
@@ -54,7 +57,6 @@ from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.frames import frame_placement
 from torqued.kernels.input_checks import choice, known_keys, numbers
 from torqued.kernels.primitives.layout import FRAME
-from torqued.kernels.primitives.spatial import cross
 from torqued.kernels.primitives.workspace import pointer
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ GAINS = (
     "rotational_stiffness",
     "damping",
     "rotational_damping",
+    "coupled_stiffness",
     "posture_stiffness",
     "posture_damping",
     "damping_ratio",
@@ -100,9 +103,11 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
 
     `stiffness` (3, 3) N/m and `damping` N s/m in world axes, or with `axes_in="frame"` in those of
     the frame's reference; `rotational_stiffness` N m/rad in the frame's axes, `rotational_damping`
-    N m s/rad in the same axes as `damping`. A stiffness may be zero along an axis, and is along
-    force axes. `posture_stiffness` (nv, nv) N m/rad and `posture_damping` for the null space, zero
-    allowed; `posture_limit` (nv,) rad bounds its errors. Where a damping is zero, as by default,
+    N m s/rad in the same axes as `damping`, as is `coupled_stiffness` (6, 6) [rotation;
+    translation], beside which the other stiffnesses are zero by default. A stiffness may be zero
+    along an axis, and is along force axes. `posture_stiffness` (nv, nv) N m/rad and
+    `posture_damping` for the null space, zero allowed; `posture_limit` (nv,) rad bounds its
+    errors. Where a damping is zero, as by default,
     `damping_ratio` (translation, rotation) gives it at each configuration, from stiffness and
     inertia. `joint_damping` 1/s is that of motions that the frame does not show. `force_limit` N
     and `moment_limit` N m bound the spring.
@@ -111,12 +116,15 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     mobility = frame_mobility(robot, checked_frame(robot, fields), fields.get("point"))
     stiffness = min(MAX_STIFFNESS, TRANSLATION_RATE**2 / max(mobility.most[1], 1e-12))
     turn = mobility.rotational_stiffness(ROTATION_RATE, MAX_ROTATIONAL_STIFFNESS)
+    coupled = coupled_stiffness(robot, given, fields)
+    stiffness, turn = (0.0, 0.0 * turn) if coupled.any() else (stiffness, turn)
     size, posture = robot.nv, POSTURE_RATE**2 * posture_inertia(robot)
     found = {
         "stiffness": matrix(given, "stiffness", stiffness, 3, definite=False),
         "rotational_stiffness": matrix(given, "rotational_stiffness", turn, 3, definite=False),
         "damping": matrix(given, "damping", 0.0, 3, definite=False),
         "rotational_damping": matrix(given, "rotational_damping", 0.0, 3, definite=False),
+        "coupled_stiffness": coupled,
         "posture_stiffness": matrix(given, "posture_stiffness", posture, size, definite=False),
         "posture_damping": matrix(given, "posture_damping", 0.0, size, definite=False),
         "damping_ratio": several(given, "damping_ratio", DEFAULT_RATIO, 2),
@@ -125,12 +133,22 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
         "moment_limit": several(given, "moment_limit", min(mobility.moment, UNLIMITED), 1, True),
     }
     held = 1.0 - frame_force.force_axes(fields)
-    for name, axes in (("rotational_stiffness", held[:3]), ("stiffness", held[3:])):
+    parts = {"rotational_stiffness": held[:3], "stiffness": held[3:], "coupled_stiffness": held}
+    for name, axes in parts.items():
         found[name] *= np.outer(axes, axes)
     found["posture_limit"] = posture_limit(robot, given, found["posture_stiffness"])
     for k, name in enumerate(("damping", "rotational_damping")):
         if found[name].any():  # given: it is all the damping there is
             found["damping_ratio"][k] = 0.0
+    return found
+
+
+def coupled_stiffness(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Array:
+    found = matrix(given, "coupled_stiffness", 0.0, 6, definite=False)
+    axes = controlled_axes(robot, fields)
+    if axes != "all" and found.any():
+        message = f"gains.coupled_stiffness requires axes 'all', the session controls {axes!r}"
+        raise InputError(message, "gains", None, "axes 'all'")
     return found
 
 
@@ -218,6 +236,8 @@ def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
         "acceleration": np.zeros(6),
         "posture": robot.neutral(),
         "wrench": np.zeros(6),
+        "posture_velocity": np.zeros(robot.nv),
+        "posture_acceleration": np.zeros(robot.nv),
     }
     pose = robot.frame_pose(robot.neutral(), name, point)
     references["position"] = pose[:3, 3]
@@ -234,7 +254,7 @@ def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
         Motion(
             FRAME_MOTION, "position", "orientation", "velocity", "acceleration", frames[0].item()
         ),
-        Motion(JOINTS, "posture"),
+        Motion(JOINTS, "posture", None, "posture_velocity", "posture_acceleration"),
     )
     return law.Prepared(
         packed,
@@ -263,6 +283,7 @@ SCALING = {
     "rotational_stiffness": 2,
     "damping": 1,
     "rotational_damping": 1,
+    "coupled_stiffness": 2,
     "posture_stiffness": 2,
     "posture_damping": 1,
     "joint_damping": 1,
@@ -275,8 +296,11 @@ LAW = law.Law(
     options=("frame", "point", "axes", "axes_in", "force"),
     linearization=linearization,
     scaling=SCALING,
-    replaces={"posture_stiffness": ("posture_limit",)},
-    optional=("damping", "rotational_damping", "damping_ratio"),
+    replaces={
+        "posture_stiffness": ("posture_limit",),
+        "coupled_stiffness": ("stiffness", "rotational_stiffness"),
+    },
+    optional=("damping", "rotational_damping", "damping_ratio", "coupled_stiffness"),
 )
 
 
@@ -286,7 +310,10 @@ def impedance_torque(handle, address):
     work, control, sizes, data = law.open_control(handle, address)
     task = open_task(np.int64(control[0].law_memory))
     n, m, start = sizes.nv, len(task.g), first_reference(sizes)
-    first, rest = int(data.memory[frame_force.FIRST]), 36 + 2 * n * n  # gains after the matrices
+    first, rest = (
+        int(data.memory[frame_force.FIRST]),
+        POSTURE + 2 * n * n,
+    )  # gains after the matrices
     tau, v, s = data.out[:n], law.velocity(sizes, data), law.port(sizes, data)
     frame = carray(pointer(control[0].frames), 1, FRAME)[0]
     reference = data.state[start : start + 19]
@@ -299,11 +326,24 @@ def impedance_torque(handle, address):
     law.joint_error(work, sizes, data, data.state[start + 19 : start + 19 + sizes.nq], e)
     status = fill_task(work, sizes, data, task, frame, first, tau)
     T = axes_of(data.memory, reference)
-    rotation, translation = spring(work, frame, reference, T, data.gains, rest + 3, pull, error)
+    turning = data.memory[frame_force.IN_FRAME] != 0.0
+    rotation, translation, turned = spring(
+        work, frame, reference, T, turning, data.gains, rest, task, error
+    )
     wanted = reference[7 + first : 7 + first + m]
-    feed_forward(task, first, wanted, reference[13 + first : 13 + first + m], w, ahead)
-    posture = bounded_spring(data.gains, 36, data.gains[rest + 5 : rest + 5 + n], e, Ke)
-    pass_null(task, Ke, elastic, a, b)
+    posture_v = data.state[start + 25 + sizes.nq : start + 25 + sizes.nq + n]
+    posture_a = data.state[start + 25 + sizes.nq + n : start + 25 + sizes.nq + 2 * n]
+    wanted_rate = reference[13 + first : 13 + first + m]
+    feed_forward(task, first, wanted, wanted_rate, posture_v, posture_a, w, ahead)
+    posture = bounded_spring(data.gains, POSTURE, data.gains[rest + 5 : rest + 5 + n], e, Ke)
+    moved = law.inner(Ke, posture_v)  # W that potentials lose as the posture's reference moves
+    at_ends, fade = data.rows[8], regularity(task)
+    ends, with_reference = lead_away(sizes, data, e, posture_v, at_ends)
+    moved += with_reference
+    for k in range(n):
+        null[k] = Ke[k] + fade * at_ends[k]
+        Ke[k] += at_ends[k]
+    pass_null(task, null, elastic, a, b)
     for k in range(n):
         s[k] = v[k] - w[k]
         for r in range(m):
@@ -315,7 +355,7 @@ def impedance_torque(handle, address):
     # D s, of the frame and of all joints, then that of the posture: N D_n Nᵀ s
     multiply(task.D, s, braking)
     null_velocity(task, s, null, a, b)
-    law.times(data.gains, 36 + n * n, null, momentum)
+    law.times(data.gains, POSTURE + n * n, null, momentum)
     pass_null(task, momentum, null, a, b)
     multiply(task.M, s, momentum)
     for k in range(n):
@@ -323,16 +363,14 @@ def impedance_torque(handle, address):
         tau[k] += ahead[k] - exerted[k] - braking[k]
     decouple(task, s, tau)
     # What the potentials gain beside what the elastic torque takes from the motion.
-    brought = law.inner(Ke, v) - law.inner(s, exerted) - law.inner(s, task.missing)
+    brought = law.inner(Ke, v) - moved - law.inner(s, exerted) - law.inner(s, task.missing)
     for r in range(m):
         brought += pull[first + r] * (law.inner(task.J[r], v) - wanted[r])
-    if data.memory[frame_force.IN_FRAME] != 0.0 and first + m == 6:
-        # The spring's axes turn with the reference.
-        brought -= turning_power(reference, error, pull)
+    brought += turned if first + m == 6 else 0.0
     exert(work, control[0], sizes, data, task, first, rest, R, T)
     for r in range(m):
         brought += task.wrench[first + r] * law.inner(task.J[r], s)
-    storage = 0.5 * law.inner(s, momentum) + posture
+    storage = 0.5 * law.inner(s, momentum) + posture + ends
     storage += (rotation if first == 0 else 0.0) + (translation if first + m == 6 else 0.0)
     report[:] = 0.0
     for r in range(m):
@@ -340,14 +378,6 @@ def impedance_torque(handle, address):
             report[6 * (first + r) + first + c] = task.inertia[r, c]
     law.put_power(sizes, data, storage, law.inner(s, braking), brought)
     return 0 if status == OK else SOLVER
-
-
-@kernel
-def turning_power(reference, error, pull):
-    """W that a translation spring takes as its axes turn: f · (ω_ref × d)."""
-    omega = (reference[7], reference[8], reference[9])
-    x = cross(omega, (error[3], error[4], error[5]))
-    return pull[3] * x[0] + pull[4] * x[1] + pull[5] * x[2]
 
 
 @routine

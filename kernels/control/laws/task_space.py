@@ -67,6 +67,10 @@ class Task(NamedTuple):
     DJ: Floats = array(float, "rows", "nv")  # scratch
     missing: Floats = array(float, "nv")  # of M ẇ, what is not fed forward
     force: Floats = array(float, 6)  # of the spring, world axes
+    stiffness: Floats = array(float, 6, 6)  # in the axes of gains
+    upper: Floats = array(float, 6, 6)  # its root
+    way: Floats = array(float, 6)  # scratch of the spring
+    root_way: Floats = array(float, 6)  # the same
     wrench: Floats = array(float, 6)  # to exert on the surroundings, world axes
     exerted: Floats = array(float, 6)  # the same as measured
     A: Floats = array(float, "rows", "rows")  # J M⁻¹ Jᵀ
@@ -207,10 +211,11 @@ def inverse(g):
 
 
 @routine
-def feed_forward(task, first, velocity, acceleration, w, torque):
+def feed_forward(task, first, velocity, acceleration, joint_v, joint_a, w, torque):
     """Joint velocity w (nv,) that moves the frame as wanted, and torque M ẇ + C w.
 
-    w = φ w₀, M w₀ = Jᵀ f, f = S Z h(g) Zᵀ S ẋ_ref: what the frame cannot do is left out. With
+    w = v_p + φ w₀: what the posture's reference does, v_p, and what the frame's has beside that,
+    ẋ = ẋ_ref − J v_p. M w₀ = Jᵀ f, f = S Z h(g) Zᵀ S ẋ: what the frame cannot do is left out. With
     M ẇ₀ = Jᵀ ḟ + J̇ᵀ f − Ṁ w₀ no inverse is differentiated but h(S A S), whose rate in the axes Z
     is that of S A S times (h(gᵢ) − h(gⱼ)) / (gᵢ − gⱼ). φ = (1 + Σ (w₀ / limit)⁸)^(−1/8) keeps every
     joint below its limit. Of accelerations beyond what joints can be braked by, only that share is
@@ -218,8 +223,12 @@ def feed_forward(task, first, velocity, acceleration, w, torque):
     """
     n, m = len(w), len(task.g)
     f, f_rate, x, y = task.x[0], task.x[1], task.x[2], task.x[3]
+    left, left_rate = task.x[4], task.x[5]
     start, force, rate = task.y[0], task.y[1], task.y[2]
-    spectral(task, first, velocity, f)
+    for r in range(m):
+        left[r] = velocity[r] - inner(task.J[r], joint_v)
+        left_rate[r] = acceleration[r] - inner(task.J[r], joint_a) - inner(task.Jdot[r], joint_v)
+    spectral(task, first, left, f)
     multiply_transposed(task.X, f, start)
     # Ṁ = C + Cᵀ;  Ȧ = J̇ Xᵀ + X J̇ᵀ − X Ṁ Xᵀ
     for r in range(m):
@@ -235,7 +244,7 @@ def feed_forward(task, first, velocity, acceleration, w, torque):
     for i in range(m):
         x[i] = 0.0
         for r in range(m):
-            x[i] += task.Z[r, i] * task.scale[first + r] * velocity[r]
+            x[i] += task.Z[r, i] * task.scale[first + r] * left[r]
     for i in range(m):
         y[i] = 0.0
         for j in range(m):
@@ -244,7 +253,7 @@ def feed_forward(task, first, velocity, acceleration, w, torque):
                 for c in range(m):
                     turned += task.Z[r, i] * task.G[r, c] * task.Z[c, j]
             y[i] += divided_difference(task.g[i], task.g[j]) * turned * x[j]
-    spectral(task, first, acceleration, f_rate)
+    spectral(task, first, left_rate, f_rate)
     for r in range(m):
         for i in range(m):
             f_rate[r] += task.scale[first + r] * task.Z[r, i] * y[i]
@@ -272,11 +281,11 @@ def feed_forward(task, first, velocity, acceleration, w, torque):
         momentum = 0.0
         for r in range(m):
             momentum += task.J[r, k] * f[r]
-        w[k] = share * start[k]
+        w[k] = joint_v[k] + share * start[k]
         torque[k] = (share * force[k] + share_rate * momentum) / steepest
         task.missing[k] = (steepest - 1.0) * torque[k]
     for k in range(n):
-        torque[k] += inner(task.C[k], w)
+        torque[k] += inner(task.C[k], w) + inner(task.M[k], joint_a)
 
 
 @kernel
@@ -302,6 +311,15 @@ def divided_difference(a, b):
     return (inverse(a)[0] - inverse(b)[0]) / (a - b)
 
 
+@kernel
+def regularity(task):
+    """1 where no direction of the frame is about to be lost, 0 where one is."""
+    least = 1.0
+    for i in range(len(task.gamma)):
+        least = min(least, task.gamma[i])
+    return least
+
+
 @routine
 def decouple(task, s, torque):
     """Add what cancels how motions of the frame and of the null space drive each other.
@@ -309,10 +327,7 @@ def decouple(task, s, torque):
     With s = s_x + s_n, s_x = J̄ J s:  −Jᵀ Λ (J̇ − J M⁻¹ C) s_n + N (J̇ᵀ Λ J − Cᵀ J̄ J) s. It does no
     work: the two parts are adjoint. Faded out before a direction of the frame is lost.
     """
-    n, m = len(s), len(task.g)
-    fade = 1.0
-    for i in range(m):
-        fade = min(fade, task.gamma[i])
+    n, m, fade = len(s), len(task.g), regularity(task)
     if fade == 0.0:
         return
     x, p, moving, a, b = task.x[0], task.x[1], task.x[2], task.x[3], task.x[4]

@@ -22,6 +22,9 @@ STEP = 1e-6
 #: Of a difference quotient with that step, relative to the powers and the storage.
 TOLERANCE = 1e-6
 
+#: Of five modes: a spring without resistance in one direction of turning and shifting together.
+_ROOT = np.random.default_rng(1).normal(size=(6, 5)) * np.repeat([[3.0], [15.0]], 3, axis=0)
+COUPLED = _ROOT @ _ROOT.T
 #: By law, what it needs beside gains.
 OPTIONS: dict[str, dict[str, Any]] = {
     "gravity": {"gains": {"damping": 2.0}},
@@ -39,6 +42,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "frame": "tip",
         "axes_in": "frame",
         "gains": {"stiffness": [300.0, 0.0, 500.0], "rotational_stiffness": [9.0, 5.0, 0.0]},
+    },
+    "impedance-coupled": {"frame": "tip", "gains": {"coupled_stiffness": COUPLED}},
+    "impedance-coupled_in_frame": {
+        "frame": "tip",
+        "axes_in": "frame",
+        "gains": {"coupled_stiffness": COUPLED, "rotational_stiffness": [3.0, 0.0, 1.0]},
     },
     "impedance-force": {
         "frame": "tip",
@@ -86,7 +95,9 @@ def trajectory(robot: Robot, seed: int) -> Callable[[float], dict[str, np.ndarra
             "orientation": np.append(axis * np.sin(0.5 * angle), np.cos(0.5 * angle)),
             "velocity": np.concatenate([rate * axis, swing * np.cos(t)]),
             "acceleration": np.concatenate([zero, -swing * np.sin(t)]),
-            "posture": q0,
+            "posture": robot.integrate(q0, amplitude * np.cos(t + phase), 1.0),
+            "posture_velocity": -amplitude * np.sin(t + phase),
+            "posture_acceleration": -amplitude * np.cos(t + phase),
             "wrench": push,
             "tau": torque,
             "tau_ff": torque,
