@@ -70,6 +70,12 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="five robots, few poses, short runs")
     parser.add_argument("--robots", metavar="A,B", help="comma-separated robots (default: all)")
     parser.add_argument("--laws", metavar="A,B", help="comma-separated laws (default: all)")
+    parser.add_argument(
+        "--menagerie",
+        type=Path,
+        metavar="DIR",
+        help="folder of MuJoCo Menagerie: adds robots that are simulated from its files",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from torqued.common.errors import TorquedError
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.model.description import Array
 from torqued.tools.demos import generalize_motions as motions
-from torqued.tools.demos import generalize_stability as stability
 from torqued.tools.demos.generalize_loop import (
     CLEAN,
-    CONDITIONS,
     LATE,
     PERIOD,
     ROUGH,
@@ -29,13 +26,19 @@ from torqued.tools.demos.generalize_loop import (
     beyond_limits,
     chatter,
     hold,
+    hold_hard,
     losses,
     over_speed,
+    rotors,
 )
+from torqued.tools.demos.generalize_menagerie import MenageriePlant
 from torqued.tools.demos.generalize_robots import (
     ARM_LAWS,
+    GRASP,
+    HEAVIEST,
     STANDING_LAWS,
     Row,
+    bearable,
     describe,
     heavier,
     last_frame,
@@ -44,6 +47,7 @@ from torqued.tools.demos.generalize_robots import (
     with_losses,
 )
 from torqued.tools.demos.generalize_stance import Stance, stance_of, standing_plant
+from torqued.tools.demos.models import with_payload
 from torqued.tools.demos.plant import Plant
 
 #: rad, that joints are off when a rest begins.
@@ -51,6 +55,7 @@ NUDGE = 0.005
 #: s at the end of a rest that chatter is measured in, and at the start of a motion that errors
 #: leave out.
 LISTEN, SETTLING = 0.5, 1.0
+STILL = 0.2  # s at the end of a run in which a robot should rest
 #: A standing robot has fallen when its base is so far down, as a share, or turned by so much, rad.
 FALLEN_HEIGHT, FALLEN_TURN = 0.25, 0.6
 
@@ -68,11 +73,13 @@ class Budget:
     rest: float = 1.5
     track: float = 3.0
     jump: float = 1.5
+    settle: float = 4.0
+    learn: float = 4.0
     stretch: float = motions.STRETCH_SECONDS
     stand: float = 4.0
 
 
-QUICK = Budget(poses=60, hold=0.5, rest=1.0, track=2.0, jump=1.0, stand=1.5)
+QUICK = Budget(poses=60, hold=0.5, rest=1.0, track=2.0, jump=1.0, learn=3.0, stand=1.5)
 
 
 @dataclass
@@ -83,12 +90,14 @@ class Outcome:
     kind: str
     law: str
     condition: str
-    run: str  # poses, hold, rest, track, jump, stretch, stand
-    error: float = np.nan  # rad (impedance, standing: m), RMS
+    run: str  # poses, hold, rest, track, jump, stretch, stand; those of generalize_lab.py
+    error: float = np.nan  # rad (impedance, standing: m), RMS; what its run says
     drift: float = np.nan  # rad (standing: m), the farthest from where it began
     chatter: float = np.nan  # of the effort limit
     speed: float = np.nan  # of the velocity limit
     joint: str = ""  # the fastest one
+    end_speed: float = np.nan  # of the velocity limit, in the last `STILL` s
+    delay: float = np.nan  # s until frozen encoders were found
     beyond: float = np.nan  # rad past a joint's end
     fell: bool = False
     ran_away: bool = False  # the simulation ended in numbers that mean nothing
@@ -120,25 +129,40 @@ class Case:
         described = describe(row)
         plain = load(described, row.base)
         self.effort: Array = like.effort if like else useful_effort(plain)
-        viscous, coulomb = losses(condition, self.effort)
-        first = plain.nv - len(plain.joint_names) if row.base == "fixed" else 6
-        names = list(plain.joint_names)[-(plain.nv - first) :]
-        known = with_losses(described, viscous[first:], coulomb[first:], names)
-        self.robot: Robot = load(known, row.base)
         self.frame = row.frame or last_frame(described)
         children = {joint.child for joint in described.joints}
         self.root = next(link.name for link in described.links if link.name not in children)
         self.stance: Stance | None = None
-        real = heavier(described, condition.mass)
+        self.real = heavier(described, condition.mass)
         if row.kind == "arm":
             self.places: Places = like.places if like else Places(plain, self.frame, self.effort)
-            self.plant = Plant(real, row.base)
+            if condition.payload:
+                up = np.array([0.0, 0.0, 1.0])
+                weight = bearable(plain, self.places.ready, self.frame, self.effort, up)
+                mass = min(weight / 9.81, HEAVIEST * plain.total_mass)
+                self.real = with_payload(self.real, self.frame, mass, GRASP)
+            if row.mjcf:
+                self.plant: Plant = MenageriePlant(described, row.base, row.mjcf)
+            else:
+                self.plant = Plant(self.real, row.base)
         else:
             self.stance = like.stance if like else stance_of(plain, described, row.kind == "biped")
             assert self.stance is not None
-            self.plant = standing_plant(real, self.stance)
-        add_losses(self.plant, viscous, coulomb)
-        self.losses = {"viscous": viscous, "coulomb": coulomb}
+            self.plant = standing_plant(self.real, self.stance, row.mjcf)
+        first = plain.nv - len(plain.joint_names) if row.base == "fixed" else 6
+        if isinstance(self.plant, MenageriePlant):
+            hold_hard(self.plant)
+            lost = self.plant.losses()
+        else:
+            armature = condition.rotors * rotors(plain, self.effort)
+            lost = np.array([*losses(condition, self.effort), armature])
+            lost[:, :first] = 0.0
+            add_losses(self.plant, *lost)
+        self.losses = {"viscous": lost[0], "coulomb": lost[1]}
+        names = list(plain.joint_names)[-(plain.nv - first) :]
+        #: What the law's model is loaded from.
+        self.described = with_losses(described, condition.told * lost[:, first:], names)
+        self.robot: Robot = load(self.described, row.base)
 
     @property
     def laws(self) -> tuple[str, ...]:
@@ -159,10 +183,12 @@ class Case:
             return {"tasks": [{"kind": "posture"}]}
         return {"frame": self.frame} if law in ("adaptive", "impedance") else {}
 
-    def controller(self, law: str) -> tuple[Controller, bool]:
+    def controller(self, law: str, force: Any = None) -> tuple[Controller, bool]:
         """With default gains; whether it compensates the friction that there is."""
-        known = bool(self.condition.viscous)
+        rubs = any(value.any() for value in self.losses.values())
+        known = self.condition.told and rubs
         options = self.options(law) | ({"friction": self.losses} if known else {})
+        options |= {"force": force} if force else {}
         controller = Controller(self.robot, law, **options)
         controller.stabilize(PERIOD, ROUGH.delay * PERIOD)  # as opening a session does
         return controller, known
@@ -178,17 +204,20 @@ class Case:
         seconds: float,
         references: Plan | None = None,
         settle: Array | None = None,
+        force: Any = None,
+        plant: Plant | None = None,
         **options: Any,
     ) -> tuple[Outcome, Log]:
         """A run from rest at q, and the numbers that every run has."""
-        controller, compensated = self.controller(law)
-        trial = Trial(self.robot, self.plant, controller, self.condition, **options)
+        controller, compensated = self.controller(law, force)
+        trial = Trial(self.robot, plant or self.plant, controller, self.condition, **options)
         if references is not None:
             trial.references = references(controller)
         log = trial.run(q, seconds, settle)
         outcome = self.outcome(law, run)
         outcome.friction_compensated, outcome.ran_away = compensated, log.ran_away
         outcome.speed, outcome.joint = over_speed(self.robot, log.v)
+        outcome.end_speed, _ = over_speed(self.robot, log.v[-round(STILL / PERIOD) :])
         outcome.beyond, outcome.status = beyond_limits(self.robot, log.q), log.statuses
         return outcome, log
 
@@ -215,9 +244,14 @@ def arm_runs(case: Case, law: str, worst: Array, budget: Budget) -> list[Outcome
     rested.chatter = chatter(log.tau[-round(LISTEN / PERIOD) :], case.effort)
     if law == "gravity" or case.condition == LATE:
         return [rested]
+    if case.condition.rotors:
+        # Without being told nothing tracks a rotor; it should come to rest all the same.
+        if case.condition.told:
+            return [rested, track(case, law, q, budget)]
+        return [rested, jump(case, law, q, budget.settle)]
     held, log = case.attempt(law, "hold", q, budget.hold)
     held.drift = float(np.abs(log.q - q).max())
-    found = [rested, held, track(case, law, q, budget), jump(case, law, q, budget)]
+    found = [rested, held, track(case, law, q, budget), jump(case, law, q, budget.jump)]
     if law == "impedance":
         # Beyond the arm's reach, and held where it is stretched: its Jacobian loses a direction.
         found.append(stretch(case, law, q, budget))
@@ -225,15 +259,15 @@ def arm_runs(case: Case, law: str, worst: Array, budget: Budget) -> list[Outcome
     return found
 
 
-def track(case: Case, law: str, q: Array, budget: Budget) -> Outcome:
-    """Joints swing; a frame's pose is that of the swinging joints."""
+def swinging(case: Case, begin: float = 0.0) -> Plan:
+    """Joints swing from then on, s; a frame's pose is that of the swinging joints."""
     robot, swing = case.robot, case.places.swing
 
     def plan(controller: Controller) -> Callable[[float], References]:
         names = controller.references
 
         def references(t: float) -> References:
-            q_ref, v_ref, a_ref = swing(t)
+            q_ref, v_ref, a_ref = swing(max(t - begin, 0.0))
             if "position" in names and "q_ref" not in names:
                 J = robot.frame_jacobian(q_ref, case.frame)
                 bias = robot.frame_bias(q_ref, v_ref, case.frame)
@@ -246,7 +280,12 @@ def track(case: Case, law: str, q: Array, budget: Budget) -> Outcome:
 
         return references
 
-    outcome, log = case.attempt(law, "track", q, budget.track, plan)
+    return plan
+
+
+def track(case: Case, law: str, q: Array, budget: Budget) -> Outcome:
+    robot, swing = case.robot, case.places.swing
+    outcome, log = case.attempt(law, "track", q, budget.track, swinging(case))
     late = log.time >= min(SETTLING, 0.5 * budget.track)
     if law == "impedance":
         off = [
@@ -260,7 +299,7 @@ def track(case: Case, law: str, q: Array, budget: Budget) -> Outcome:
     return outcome
 
 
-def jump(case: Case, law: str, q: Array, budget: Budget) -> Outcome:
+def jump(case: Case, law: str, q: Array, seconds: float) -> Outcome:
     """The reference jumps by up to 1 rad in every joint."""
     here, there = case.held_at(q), case.held_at(motions.jumped(case.robot, q))
 
@@ -268,7 +307,7 @@ def jump(case: Case, law: str, q: Array, budget: Budget) -> Outcome:
         start, goal = here(controller)(0.0), there(controller)(0.0)
         return lambda t: start if t < 0.1 else goal
 
-    return case.attempt(law, "jump", q, budget.jump, plan)[0]
+    return case.attempt(law, "jump", q, seconds, plan)[0]
 
 
 def stretch(case: Case, law: str, q: Array, budget: Budget) -> Outcome:
@@ -286,7 +325,7 @@ def standing_runs(case: Case, law: str, budget: Budget) -> list[Outcome]:
     stance = case.stance
     assert stance is not None
     found = []
-    for run in ("stand",) if case.condition == LATE else ("hold", "stand"):
+    for run in ("hold", "stand") if case.condition in (CLEAN, ROUGH) else ("stand",):
         references = case.held_at(stance.q) if run == "stand" else None
         outcome, log = case.attempt(
             *(law, run, stance.q, budget.stand, references),
@@ -294,13 +333,19 @@ def standing_runs(case: Case, law: str, budget: Budget) -> list[Outcome]:
             failed=partial(fallen, stance),
         )
         outcome.fell = len(log.q) < round(budget.stand / PERIOD)
-        places = np.array([case.robot.center_of_mass(q) for q in log.q[::20]])
-        off = np.linalg.norm(places - places[0], axis=1)
+        off = farthest(case.robot, log.q)
         outcome.drift = float(off.max())
         outcome.error = float(np.sqrt(np.mean(off**2)))
         outcome.chatter = chatter(log.tau[-round(LISTEN / PERIOD) :, 6:], case.effort[6:])
         found.append(outcome)
     return found
+
+
+def farthest(robot: Robot, q: Array) -> Array:
+    """m, how far the center of mass was from where it began, at every twentieth step."""
+    places = np.array([robot.center_of_mass(at) for at in q[::20]])
+    off: Array = np.linalg.norm(places - places[:1], axis=1)
+    return off
 
 
 def standing_torque(case: Case) -> Array:
@@ -316,45 +361,3 @@ def standing_torque(case: Case) -> Array:
 def fallen(stance: Stance, q: Array) -> bool:
     turn = 2.0 * np.linalg.norm(q[3:6])
     return bool(q[2] < (1.0 - FALLEN_HEIGHT) * stance.height or turn > FALLEN_TURN)
-
-
-def robot_runs(row: Row, laws: tuple[str, ...], budget: Budget) -> list[dict[str, Any]]:
-    """All runs of one robot."""
-    clean = Case(row, CLEAN)
-    cases = [clean, *(Case(row, condition, clean) for condition in CONDITIONS[1:])]
-    where = (
-        stability.stances(clean.robot, clean.stance, budget.poses)
-        if clean.stance
-        else stability.poses(clean.robot, budget.poses)
-    )
-    found: list[Outcome] = []
-    for law in clean.laws:
-        if law not in laws:
-            continue
-        outcome, worst = pose_scan(clean, law, where)
-        found.append(outcome)
-        for case in cases:
-            try:
-                if row.kind == "arm":
-                    found += arm_runs(case, law, worst, budget)
-                else:
-                    found += standing_runs(case, law, budget)
-            except TorquedError as error:
-                refused = case.outcome(law, "open")
-                refused.refused = str(error)
-                found.append(refused)
-    return list(map(asdict, found))
-
-
-def pose_scan(case: Case, law: str, where: list[stability.Pose]) -> tuple[Outcome, Array]:
-    """Stability at rest in all poses, with the delay of the rough condition, and the worst pose."""
-    outcome = case.outcome(law, "poses")
-    try:
-        controller, _ = case.controller(law)
-        scan = stability.scan(controller, case.frame, where, ROUGH.delay)
-    except TorquedError as error:
-        outcome.refused = str(error)
-        return outcome, where[0].q
-    outcome.unstable = scan.unstable + scan.refused
-    outcome.poses, outcome.cut, outcome.growth = scan.poses, scan.cut, scan.growth
-    return outcome, scan.worst

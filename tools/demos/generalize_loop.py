@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
+from torqued.client.sessions.session import Session
 from torqued.common.rotation import quaternion
 from torqued.common.status import status_names
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.model.description import Array
+from torqued.tools.demos.lockstep import PATIENCE
 from torqued.tools.demos.plant import Plant
 
 PERIOD = 1e-3  # s
@@ -34,13 +37,25 @@ class Condition:
     coulomb: float = 0.0  # N m
     position_noise: float = 0.0  # rad, standard deviation
     velocity_noise: float = 0.0  # rad/s
+    rotors: bool = False  # the robot has rotor inertia
+    payload: bool = False  # and carries a load, which the law's model lacks
+    told: bool = False  # the law's model has rotors and friction of the robot
 
 
 CLEAN = Condition("clean")
 #: Friction damps what delay makes swing: rest and standing are also tried without it.
 LATE = Condition("late", 2, 1.1, position_noise=1e-5, velocity_noise=1e-3)
-ROUGH = Condition("rough", 2, 1.1, 1.0, 0.5, 1e-5, 1e-3)
-CONDITIONS = (CLEAN, LATE, ROUGH)
+ROUGH = Condition("rough", 2, 1.1, 1.0, 0.5, 1e-5, 1e-3, told=True)
+#: What a URDF lacks: rotors, which the law knows or does not.
+BARE = Condition("bare", 2, 1.0, 0.0, 0.0, 1e-5, 1e-3, rotors=True)
+TOLD = replace(BARE, name="told", told=True)
+#: Rotors and friction of a file of the Menagerie; its masses are not the URDF's.
+FILE = replace(TOLD, name="file")
+#: An arm with known rotors that is pushed, stopped or carries a load: bare links of a URDF, of
+#: which some wrists have 1e-5 kg m², tell nothing about that.
+LAB = replace(LATE, name="lab", rotors=True, told=True)
+LOADED = replace(LAB, name="loaded", mass=1.0, payload=True)
+CONDITIONS = (CLEAN, LATE, ROUGH, BARE, TOLD, LAB, LOADED)
 
 #: N m: joints that are weaker than a Panda's wrist have less friction than that in proportion.
 STRONG = 12.0
@@ -50,6 +65,18 @@ def losses(condition: Condition, effort: Array) -> tuple[Array, Array]:
     """(nv,) viscous and Coulomb friction of joints; none where nothing drives."""
     share = np.where(np.isfinite(effort), np.minimum(1.0, effort / STRONG), 0.0)
     return condition.viscous * share, condition.coulomb * share
+
+
+#: s in which a joint's full torque brings its rotor to full speed: 2 to 32 ms on UR5e, FR3, G1 and
+#: Go2 as MuJoCo Menagerie has them. Limits of speed above the second number, rad/s, say little.
+SPIN_UP, FAST = 0.01, 10.0
+
+
+def rotors(robot: Robot, effort: Array) -> Array:
+    """(nv,) kg m², plausible rotor inertias of joints."""
+    speed = robot.limits.velocity
+    found: Array = SPIN_UP * effort / np.where(speed > 0.0, np.minimum(speed, FAST), 3.0)
+    return found
 
 
 #: MuJoCo's words for numbers that have run away.
@@ -75,10 +102,16 @@ def ran_away(plant: Plant) -> bool:
 HARD, STEPS_TO_HOLD = (0.9999, 0.9999, 1e-3, 0.5, 2.0), 2
 
 
-def add_losses(plant: Plant, viscous: Array, coulomb: Array) -> None:
+def add_losses(plant: Plant, viscous: Array, coulomb: Array, armature: Array | None = None) -> None:
     neutral = plant.robot.neutral()
+    if armature is not None:
+        plant.model.dof_armature[:] = plant.chart.torque_from_native(neutral, armature)
     plant.model.dof_damping[:] = plant.chart.torque_from_native(neutral, viscous)
     plant.model.dof_frictionloss[:] = plant.chart.torque_from_native(neutral, coulomb)
+    hold_hard(plant)
+
+
+def hold_hard(plant: Plant) -> None:
     plant.model.dof_solimp[:] = HARD
     plant.model.dof_solref[:] = (STEPS_TO_HOLD * plant.model.opt.timestep, 1.0)
     plant.model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
@@ -91,8 +124,12 @@ class Log:
     q: Array
     v: Array
     tau: Array
-    statuses: list[str]
+    bits: NDArray[np.int64]
     ran_away: bool = False  # the simulation ended in numbers that mean nothing
+
+    @property
+    def statuses(self) -> list[str]:
+        return status_names(int(np.bitwise_or.reduce(self.bits, initial=0)))
 
     @property
     def time(self) -> Array:
@@ -111,6 +148,14 @@ class Trial:
     references: Callable[[float], References] = lambda t: NOTHING
     #: Ends a run early.
     failed: Callable[[Array], bool] = lambda q: False
+    #: By step, what happens once its state is on the way.
+    events: Mapping[int, Callable[[], object]] = field(default_factory=dict)
+    #: Takes the states in place of the controller.
+    session: Session | None = None
+    #: Step from which encoders repeat what they last read.
+    frozen_from: float = np.inf
+    #: (nv,) what pushes joints beside their motors at a time.
+    pushed: Callable[[float], Array | float] = lambda t: 0.0
     seed: int = 0
 
     def run(self, q: Array, seconds: float, settle: Array | None = None) -> Log:
@@ -119,25 +164,37 @@ class Trial:
         robot, plant, condition = self.robot, self.plant, self.condition
         plant.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         plant.reset(q, np.zeros(robot.nv))
+        plant.pushes.clear()
         first = robot.gravity(q) if settle is None else settle
         late = deque([first] * condition.delay)
-        rows: list[tuple[Array, Array, Array]] = []
-        bits, known = 0, None
+        rows: list[tuple[Array, Array, Array, int]] = []
+        known, measured = None, (q, np.zeros(robot.nv))
         for k in range(round(seconds / PERIOD)):
+            t = k * PERIOD
             q_now, v_now = plant.q, plant.v
             if self.failed(q_now) or ran_away(plant):
                 break
-            measured = self._measure(rng, q_now, v_now)
-            references = self.references(k * PERIOD)
+            if k < self.frozen_from:
+                measured = self._measure(rng, q_now, v_now)
+            references = self.references(t)
             # Those that are not given again keep their values.
             new, known = {} if references is known else references, references
-            bits |= self.controller.tick(*measured, PERIOD, new)
-            tau = self.controller.split(self.controller.data.out)["tau"].copy()
-            rows.append((q_now, v_now, tau))
+            tau, bits = self._answer(t, *measured, new)
+            rows.append((q_now, v_now, tau, bits))
             late.append(tau)
-            plant.step(late.popleft(), PERIOD)
-        q_all, v_all, tau_all = (np.array(column) for column in zip(*rows, strict=True))
-        return Log(q_all, v_all, tau_all, status_names(bits), ran_away(plant))
+            self.events.get(k, int)()
+            plant.step(late.popleft() + self.pushed(t), PERIOD)
+        q_all, v_all, tau_all, bits_all = (np.array(column) for column in zip(*rows, strict=True))
+        return Log(q_all, v_all, tau_all, bits_all, ran_away(plant))
+
+    def _answer(self, t: float, q: Array, v: Array, references: References) -> tuple[Array, int]:
+        """The torque and status bits."""
+        if self.session is not None:
+            output = self.session.step(q, v, at=t, timeout=PATIENCE, **references)
+            return output.tau, output.status
+        controller = self.controller
+        bits = controller.tick(q, v, PERIOD, references)
+        return controller.split(controller.data.out)["tau"].copy(), bits
 
     def _measure(self, rng: np.random.Generator, q: Array, v: Array) -> tuple[Array, Array]:
         condition, nv = self.condition, len(v)

@@ -1,7 +1,7 @@
 """The matrix of outcomes as one picture: a part for each claim, a row for each robot.
 
-A cell is a law; its left half is the clean run, its right half the one with disturbances. Green
-holds, red does not and shows its number, grey was not run.
+A cell is a law; its left half is the clean run, or the one with known rotors, its right half those
+with what the model lacks. Green holds, red does not and shows its number, grey was not run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from torqued.tools.demos.results import Check
 GREEN, DARK_GREEN, RED, EMPTY = "#5fbf77", "#1d7a38", "#d43c2f", "#f2f2f2"
 SHORT = {"computed_torque": "comp. torque", "wholebody": "whole-body"}
 #: The half of a cell that a condition is drawn in.
-HALF = {"clean": 0, "late": 1, "rough": 1}
+HALF = {"clean": 0, "told": 0, "file": 0, "late": 1, "rough": 1, "bare": 1, "lab": 1, "loaded": 1}
 #: in, of a law's column and of a robot's row.
 WIDTH, HEIGHT = 0.5, 0.29
 #: Columns of laws that fit beside each other in one band of the picture.
@@ -65,7 +65,7 @@ def draw(runs: list[Run], checks: dict[str, Check], folder: Path) -> Path:
     robots = len({run["robot"] for run in runs})
     figure.suptitle(
         f"Every law, nothing named, {robots} robots: {held} of {len(checks)} claims hold.  "
-        "Left half of a cell: clean.  Right half: friction, noise, 2 ms late, masses 10 % wrong.",
+        "Left half of a cell: clean, or rotors known.  Right half: what the model lacks.",
         fontsize=14,
         fontweight="bold",
         color=DARK_GREEN if held == len(checks) else RED,

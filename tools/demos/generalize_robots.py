@@ -8,13 +8,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from torqued.common.errors import InputError, ModelWarning
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
-from torqued.kernels.model.description import Array, Description, Inertia, Link
+from torqued.kernels.model.description import Array, Description, Inertia, Joint, Link
 from torqued.kernels.model.lock import lock
 from torqued.kernels.model.urdf_file import read_file
 
@@ -26,6 +27,7 @@ class Row:
     name: str
     kind: str  # "arm": bolted down; "biped" with flat feet, "quadruped" with round ones: free
     frame: str = ""  # that an arm moves; "": the last link of its longest chain
+    mjcf: str = ""  # MuJoCo's file of the robot that is simulated; "": what the URDF says
 
     @property
     def base(self) -> str:
@@ -34,6 +36,8 @@ class Row:
     @property
     def label(self) -> str:
         """As tables and pictures name it: one robot may be tried bolted down and free."""
+        if self.mjcf:
+            return f"{self.name} (MJCF)"
         return f"{self.name} (held)" if self.kind == "arm" and self.name in FREE else self.name
 
 
@@ -68,6 +72,20 @@ ROWS = (
     Row("laikago", "quadruped"),
 )
 FREE = frozenset(row.name for row in ROWS if row.kind != "arm")
+#: Files of MuJoCo Menagerie with the same links and joints, by name or in their order, and the
+#: same zeros of joints as the URDF.
+MENAGERIE = {
+    "panda": "franka_emika_panda/panda.xml",
+    "ur10": "universal_robots_ur10e/ur10e.xml",
+    "xarm7": "ufactory_xarm7/xarm7_nohand.xml",
+    "z1": "unitree_z1/z1_gripper.xml",
+    "so101": "robotstudio_so101/so101.xml",
+    "talos": "pal_talos/talos.xml",
+    "g1": "unitree_g1/g1.xml",
+    "go2": "unitree_go2/go2.xml",
+    "a1": "unitree_a1/a1.xml",
+    "anymal_c": "anybotics_anymal_c/anymal_c.xml",
+}
 #: Those of `--quick`.
 QUICK = ("panda", "ur5", "xarm7", "talos", "go2")
 
@@ -86,14 +104,26 @@ SAMPLES = 200
 ABSURD = 100.0
 BRISK = 30.0  # rad/s²
 BALL = 0.01  # m
+#: Of what motors have left beside the weight, a load takes this share of the weakest; and m, where
+#: it is in the axes of its frame. At most this share of the robot's own mass.
+BEARS, GRASP = 1.0 / 3.0, np.array([0.0, 0.0, 0.05])
+HEAVIEST = 0.25
 
 
-def chosen(names: str | None, quick: bool) -> list[Row]:
-    """Rows by name, as `--robots` lists them."""
-    if names is None:
-        return [row for row in ROWS if not quick or row.name in QUICK]
-    wanted = known_names(names, "robot", dict.fromkeys(row.name for row in ROWS))
-    return [row for row in ROWS if row.name in wanted]
+def chosen(names: str | None, quick: bool, menagerie: Path | None = None) -> list[Row]:
+    """Rows by name, as `--robots` lists them; each again with its file of the Menagerie."""
+    known = dict.fromkeys(row.name for row in ROWS)
+    wanted = [*(QUICK if quick else known)] if names is None else known_names(names, "robot", known)
+    rows = [row for row in ROWS if row.name in wanted]
+    files = (
+        {row.name: menagerie / MENAGERIE[row.name] for row in rows if row.name in MENAGERIE}
+        if menagerie
+        else {}
+    )
+    for name, file in files.items():
+        if not file.is_file():
+            raise InputError(f"--menagerie: robot {name!r} has no file {str(file)!r}", "menagerie")
+    return rows + [replace(row, mjcf=str(files[row.name])) for row in rows if row.name in files]
 
 
 def chosen_laws(names: str | None) -> tuple[str, ...]:
@@ -146,17 +176,15 @@ def heavier(description: Description, factor: float) -> Description:
     return replace(description, links=links)
 
 
-def with_losses(
-    description: Description, viscous: Array, coulomb: Array, names: list[str]
-) -> Description:
-    """Joints with this damping and friction, by name, also in the law's model."""
-    damping = dict(zip(names, viscous.tolist(), strict=True))
-    friction = dict(zip(names, coulomb.tolist(), strict=True))
-    joints = tuple(
-        replace(joint, damping=damping.get(joint.name, 0.0), friction=friction.get(joint.name, 0.0))
-        for joint in description.joints
-    )
-    return replace(description, joints=joints)
+def with_losses(description: Description, losses: Array, names: list[str]) -> Description:
+    """Joints with this damping, friction and rotor inertia (3, n), by name."""
+    by_name = dict(zip(names, losses.T.tolist(), strict=True))
+
+    def changed(joint: Joint) -> Joint:
+        damping, friction, armature = by_name.get(joint.name, (0.0, 0.0, 0.0))
+        return replace(joint, damping=damping, friction=friction, armature=armature)
+
+    return replace(description, joints=tuple(map(changed, description.joints)))
 
 
 def load(description: Description, base: str) -> Robot:
@@ -164,6 +192,13 @@ def load(description: Description, base: str) -> Robot:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         return Robot.from_description(description, base)
+
+
+def bearable(robot: Robot, q: Array, frame: str, effort: Array, along: Array) -> float:
+    """N that a frame may exert along a direction (3,) at q."""
+    lever = np.abs(robot.frame_jacobian(q, frame)[3:].T @ along)
+    left = effort - np.abs(robot.gravity(q))
+    return float(BEARS * (left / np.maximum(lever, 1e-9)).min())
 
 
 def last_frame(description: Description) -> str:

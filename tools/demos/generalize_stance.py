@@ -16,6 +16,7 @@ import numpy as np
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array, Description
+from torqued.tools.demos.generalize_menagerie import MenageriePlant
 from torqued.tools.demos.plant import Plant, Toucher, Wall
 
 #: Of a leg's length: how far it is bent, and half sides of a flat foot.
@@ -191,7 +192,7 @@ def foot_points(robot: Robot, leg: Leg, q: Array, flat: bool) -> Array:
     return corners @ R
 
 
-def standing_plant(description: Description, stance: Stance) -> Plant:
+def standing_plant(description: Description, stance: Stance, file: str = "") -> Plant:
     """The robot on a floor: corners of flat feet and round feet are small balls."""
     floor = Wall(
         np.array([0.0, 0.0, -BALL]), np.array([0.0, 0.0, 1.0]), None, TRUE_FRICTION, RUBBER
@@ -201,7 +202,10 @@ def standing_plant(description: Description, stance: Stance) -> Plant:
         for leg, points in zip(stance.legs, stance.points, strict=True)
         for point in points
     )
-    plant = Plant(description, "floating", walls=(floor,), touchers=touchers)
+    if file:
+        plant: Plant = MenageriePlant(description, "floating", file, (floor,), touchers)
+    else:
+        plant = Plant(description, "floating", walls=(floor,), touchers=touchers)
     plant.model.opt.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
     plant.model.opt.impratio = 10.0
     return plant

@@ -66,6 +66,17 @@ def test_unknown_robots_and_laws_are_refused_with_what_there_is():
     assert chosen_laws("balance,pd") == ("pd", "balance")
 
 
+def test_rows_of_a_menagerie_come_beside_the_others_and_have_to_be_there(tmp_path):
+    file = tmp_path / "unitree_go2" / "go2.xml"
+    with pytest.raises(InputError, match=r"robot 'go2' has no file .*unitree_go2/go2\.xml"):
+        chosen("go2,kinova", quick=False, menagerie=tmp_path)
+    file.parent.mkdir()
+    file.touch()
+    rows = chosen("go2,kinova", quick=False, menagerie=tmp_path)
+    assert [item.label for item in rows] == ["kinova", "go2", "go2 (MJCF)"]
+    assert rows[-1].mjcf == str(file) and rows[-1].kind == "quadruped"
+
+
 def test_efforts_that_make_no_sense_are_not_what_chatter_is_measured_by():
     finger = load(describe(row("finger_edu")), "fixed")
     assert (finger.limits.effort == 1000.0).all()
@@ -284,7 +295,8 @@ def test_scan_of_stances_agrees_with_standing(delay):
 
 def made_up(**changes):
     """A run in which everything is well."""
-    fine = dict.fromkeys(("error", "drift", "chatter", "speed", "beyond", "growth"), 0.0)
+    names = ("error", "drift", "chatter", "speed", "end_speed", "delay", "beyond", "growth")
+    fine = dict.fromkeys(names, 0.0)
     return asdict(Outcome("ur5", "arm", "pd_plus", "clean", "track")) | fine | changes
 
 
@@ -298,6 +310,10 @@ BAD = {
     "stands": {"run": "stand", "kind": "biped", "law": "balance", "fell": True},
     "within_joint_ends": {"run": "jump", "beyond": 0.06},
     "torques_are_usable": {"run": "jump", "status": ["CLAMPED", "SOLVER"]},
+    "comes_to_rest": {"run": "jump", "condition": "bare", "end_speed": 0.021},
+    "returns": {"run": "learn", "law": "adaptive", "error": 0.011},
+    "finds_frozen_encoders": {"run": "freeze", "law": "passivity", "delay": 0.031},
+    "presses": {"run": "press", "law": "impedance", "error": 0.051},
 }
 
 
@@ -312,12 +328,17 @@ WORST = {
     "stands": "fell",
     "within_joint_ends": "0.0600 rad past its end",
     "torques_are_usable": "1 of these bits",
+    "comes_to_rest": "2.1% of the velocity limit",
+    "returns": "0.011 rad",
+    "finds_frozen_encoders": "0.031 s",
+    "presses": "0.051 of the force, or m/s",
 }
 
 
 @pytest.mark.parametrize("name", BAD)
 def test_each_claim_fails_for_a_run_that_breaks_it_and_names_it(name):
-    same = {key: BAD[name][key] for key in ("run", "kind", "law", "poses") if key in BAD[name]}
+    kept = ("run", "kind", "law", "condition", "poses")
+    same = {key: BAD[name][key] for key in kept if key in BAD[name]}
     fine = made_up(**same)
     assert judge_all([fine])[name].holds
     broken = made_up(robot="kinova", **BAD[name])
@@ -363,13 +384,19 @@ def test_whole_demo_on_two_small_robots(tmp_path, capsys):
     assert kinds == {
         *(("pd_plus", "clean", run) for run in ("poses", "rest", "hold", "track", "jump")),
         ("pd_plus", "late", "rest"),
+        ("pd_plus", "lab", "shove"),
         *(("pd_plus", "rough", run) for run in ("rest", "hold", "track", "jump")),
+        *(("pd_plus", "bare", run) for run in ("rest", "jump")),
+        *(("pd_plus", "told", run) for run in ("rest", "track")),
         ("balance", "clean", "poses"),
         *(("balance", name, run) for name in ("clean", "rough") for run in ("hold", "stand")),
         ("balance", "late", "stand"),
+        ("balance", "lab", "stop"),
+        *(("balance", name, "stand") for name in ("bare", "told")),
     }
     assert (tmp_path / "demo_generalize.png").is_file()
-    assert "stable" not in capsys.readouterr().err
+    printed = capsys.readouterr()
+    assert "stable" not in printed.err and "without --menagerie" in printed.out
 
 
 @pytest.mark.slow
