@@ -21,12 +21,13 @@ from torqued.kernels.compilation.jit import address_of
 from torqued.kernels.control import evaluation, oscillation  # noqa: F401  (register entries)
 from torqued.kernels.control.control_record import CONTROL
 from torqued.kernels.control.friction import Friction
+from torqued.kernels.control.gains import pack
 from torqued.kernels.control.integral import Integral
 from torqued.kernels.control.joint_limits import joint_limits, turns
 from torqued.kernels.control.law import Array, Gains, Shape
 from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.observer import observer_array, observer_outputs
-from torqued.kernels.control.options import COMMON, GUARDS, OF_STREAMS, not_negative
+from torqued.kernels.control.options import low_pass, require_known, torque_limits
 from torqued.kernels.control.payload import Payload, fill_bare, start_with
 from torqued.kernels.control.references import follow  # noqa: F401  (registers an entry)
 from torqued.kernels.control.references.given import MOMENTARY, checked_reference
@@ -48,7 +49,7 @@ from torqued.kernels.control.stability import (
 )
 from torqued.kernels.control.steps import fill_steps
 from torqued.kernels.control.virtual_robot import admittance
-from torqued.kernels.control.walls import parse_walls
+from torqued.kernels.control.wall_options import parse_walls
 from torqued.kernels.input_checks import choice, mapping, number, numbers
 from torqued.kernels.primitives.no_copies import refuse_copy
 from torqued.kernels.primitives.workspace import Workspace
@@ -59,11 +60,6 @@ if TYPE_CHECKING:
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
-#: 1/s: torques of a session may change by so many times their limits in a second.
-DEFAULT_RATE = 50.0
-#: Hz, of the low-pass of torques: it takes chatter out and delays them by 0.6 ms.
-DEFAULT_LOW_PASS = 250.0
-
 
 class Controller:
     """A law for a robot: its arrays, laid out for compiled code, and its state of memory."""
@@ -71,12 +67,7 @@ class Controller:
     def __init__(self, robot: Robot, law: str, **fields: Any) -> None:
         self.robot, self.name = robot, choice("law", law, LAWS)
         self.law, self.fields, self.users = LAWS[self.name], fields, robot.users
-        common = (*COMMON, *GUARDS) if self.law.is_torque else OF_STREAMS
-        allowed = (*common, *self.law.options)
-        for name in fields:
-            if name not in allowed:
-                listed = ", ".join(allowed)
-                raise InputError(f"law {law!r} does not accept {name!r}, allowed: {listed}", name)
+        require_known(law, fields)
         if self.law.is_torque and robot.nv == 0:
             message = f"robot {robot.name!r} has no moving joints: there is no torque to control"
             raise InputError(message, "law", law)
@@ -148,7 +139,8 @@ class Controller:
         self.data.planes[:] = planes
         if follows:
             self.data.sensed[:] = follows.frames
-        self._fill_limits(fields)
+        if self.law.is_torque:
+            self.data.effort[:], self.data.rate[:] = torque_limits(robot, fields)
         self._fill_mimics()
         self._fill_references(prepared.references)
         self._fill_disturbances()
@@ -184,18 +176,6 @@ class Controller:
             at += value.size
         fill_reference_limits(self.robot, self.fields.get("reference_limits"), data)
         data.least_inertia[:] = joint_limits(self.robot).inertia
-
-    def _fill_limits(self, fields: Mapping[str, Any]) -> None:
-        robot, data = self.robot, self.data
-        if not self.law.is_torque:
-            return
-        limits = robot.limits.effort.copy()
-        if fields.get("effort_limit") is not None:
-            limits = np.minimum(limits, not_negative(fields, "effort_limit", robot.nv))
-        data.effort[:] = limits
-        data.rate[:] = DEFAULT_RATE * limits
-        if fields.get("rate_limit") is not None:
-            data.rate[:] = not_negative(fields, "rate_limit", robot.nv)
 
     def _fill_mimics(self) -> None:
         mimics, data = self.robot.model.mimics, self.data
@@ -411,14 +391,3 @@ class Controller:
             out[name] = flat[start : start + size].reshape(shape)
             start += size
         return out
-
-
-def low_pass(fields: Mapping[str, Any]) -> float:
-    """Hz; 0 for none."""
-    given = fields.get("low_pass")
-    return DEFAULT_LOW_PASS if given is None else float(not_negative(fields, "low_pass"))
-
-
-def pack(gains: Gains) -> Array:
-    """Gains one behind the other, as compiled code has them."""
-    return np.concatenate([np.zeros(0), *(np.ravel(value) for value in gains.values())])

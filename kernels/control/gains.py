@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.kernels.control.law import Array
+from torqued.kernels.control.law import Array, Gains
 from torqued.kernels.input_checks import numbers
 
 #: How far from symmetric a matrix of gains may be, relative to its largest number.
@@ -70,3 +70,8 @@ def not_both(given: Mapping[str, Any], name: str, others: Collection[str]) -> No
     for other in others:
         if name in given and other in given:
             raise InputError(f"gains: {name!r} and {other!r} exclude each other", "gains", name)
+
+
+def pack(gains: Gains) -> Array:
+    """Gains one behind the other, as compiled code has them."""
+    return np.concatenate([np.zeros(0), *(np.ravel(value) for value in gains.values())])

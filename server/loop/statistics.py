@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.common.status import status_names
-from torqued.kernels.control.walls import walls_of
+from torqued.kernels.control.wall_options import walls_of
 from torqued.server.loop import loop_records
 from torqued.server.loop.loop_records import WINDOW
 

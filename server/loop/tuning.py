@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from torqued.kernels.control.controller import pack
+from torqued.kernels.control.gains import pack
 from torqued.kernels.control.payload import ask_for, is_taken
 from torqued.kernels.input_checks import Fields, mapping, seconds_within, text
 from torqued.kernels.model.payloads import KEYS

@@ -12,7 +12,8 @@ import numpy as np
 from torqued.client.memory.page_layout import LOCK_BYTES, OUTPUTS, SLOTS, STATES, PageLayout
 from torqued.client.sessions.frames import OUTPUT_FIELDS, OUTPUT_HEAD, PAYLOAD, STATE_HEAD
 from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.control.controller import Controller, pack
+from torqued.kernels.control.controller import Controller
+from torqued.kernels.control.gains import pack
 from torqued.kernels.control.payload import ask_for
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.loop.frame_layout import frame_buffer

@@ -7,9 +7,9 @@ import pytest
 
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control import Controller
-from torqued.kernels.control.controller import DEFAULT_RATE, pack
+from torqued.kernels.control.gains import pack
 from torqued.kernels.control.laws import LAWS, pd
-from torqued.kernels.control.options import COMMON, OPTIONS
+from torqued.kernels.control.options import COMMON, DEFAULT_RATE, OPTIONS
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
-from torqued.kernels.control.walls import walls_of
+from torqued.kernels.control.wall_options import walls_of
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.urdf_file import read_file
 from torqued.tools.demos.generalize_robots import heavier
