@@ -367,7 +367,11 @@ class Controller:
         data.state[:n] = data.state[n : 2 * n]  # until the virtual robot's is there
         if self.references:
             np.concatenate([part.ravel() for part in self.references.values()], out=data.command)
-        self.record[0].elapsed = number("elapsed", elapsed)
+        passed = number("elapsed", elapsed)
+        if passed < 0.0:
+            wanted = "0 s or more"
+            raise InputError(f"elapsed is {passed} s, expected {wanted}", "elapsed", passed, wanted)
+        self.record[0].elapsed = passed
 
     def compute(self) -> int:
         """Evaluate the law for the state that was taken: nothing but compiled code."""

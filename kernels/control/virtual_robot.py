@@ -45,7 +45,7 @@ SENSORS = ("wrench", "torques", "none")
 #: the share of that acceleration with which it counts on braking there.
 REACH, NEAR_RATE, BRAKING = 0.05, 20.0, 0.5
 #: s by which a robot is late by default; and the share of V T by which it may be off beside that.
-LAG, TOLERANCE = 0.1, 0.2
+LAG, LEAST_LAG, TOLERANCE = 0.1, 1e-3, 0.2
 #: Share of the speed limit below which a robot stands: a restart makes no larger step in speed.
 AT_REST = 0.01
 #: Laws and options that a virtual robot, which is as its model, has no use for.
@@ -87,8 +87,11 @@ def admittance(
         (name in WITHOUT_LAWS, f"law {name!r} has nothing to learn or to bend in a virtual robot"),
         (any(map(fields.get, WITHOUT)), f"a virtual robot has no {', '.join(WITHOUT)}"),
         (not shared, "it has the sensor of `force`, at the frame of the law"),
-        (sensor == "wrench" and not isinstance(frame, str), "'frame' of the wrench is missing"),
-        (not 0.0 < lag <= 1.0, f"lag is {lag}, expected 0 … 1 s"),
+        (
+            sensor == "wrench" and not isinstance(frame, str),
+            f"frame of the wrench is {frame!r}, expected a name",
+        ),
+        (not LEAST_LAG <= lag <= 1.0, f"lag is {lag}, expected {LEAST_LAG} … 1 s"),
     ):
         if wrong:
             raise InputError(f"admittance: {why}", "admittance")

@@ -27,18 +27,29 @@ def with_inertia(model: Model, frame: Any, mass: Any, center: Any, inertia: Any)
     Mass in kg; `center` (3,) m in the frame's axes; `inertia` kg m² about it in the frame's axes,
     (3, 3) or xx xy xz yy yz zz.
     """
-    return _with_body(model, {"frame": frame, "mass": mass, "center": center, "inertia": inertia})
+    given = {"frame": frame, "mass": mass, "center": center, "inertia": inertia}
+    return _with_body(model, given)[0]
 
 
 def with_links(model: Model, field: str, given: Any) -> Model:
     """With bodies as a list of maps has them: `frame`, `mass`, `center`, `inertia`, each in place
     of the link that is called so and all that are fixed to it."""
+    seen: dict[int, str] = {}
     for k, body in enumerate(given or ()):
-        model = _with_body(model, body, f"{field}[{k}]")
+        name = f"{field}[{k}]"
+        changed, link = _with_body(model, body, name)
+        for part in ("center", "inertia"):
+            if body.get(part) is None:
+                raise InputError(f"{name}.{part} is missing", f"{name}.{part}")
+        if link in seen:
+            message = f"{name}.frame {body['frame']!r} is on the same body as {seen[link]}"
+            raise InputError(message, f"{name}.frame", None, "each body once")
+        model, seen[link] = changed, name
     return model
 
 
-def _with_body(model: Model, given: Any, field: str = "") -> Model:
+def _with_body(model: Model, given: Any, field: str = "") -> tuple[Model, int]:
+    """The model, and which body has changed."""
     load = load_of(model, given, field)
     if not load.inertia.mass > 0.0:
         name, wanted = f"{field}.mass" if field else "mass", "a positive number"
@@ -47,7 +58,7 @@ def _with_body(model: Model, given: Any, field: str = "") -> Model:
     body = bodies[load.body]
     body["mass"], body["com"] = load.inertia.mass, load.inertia.com
     body["inertia"] = load.inertia.rotational[np.triu_indices(3)]
-    return _with_bodies(model, bodies)
+    return _with_bodies(model, bodies), load.body
 
 
 def with_joint_frame(model: Model, joint: Any, pose: Any, relative_to: Any) -> Model:

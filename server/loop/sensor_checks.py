@@ -56,7 +56,8 @@ def fault_of_sensors(session, sizes, data, state, at, loop):
     if session.checked == 0 or (passed != 0.0 and dt != passed) or dt > gap:
         dt = 0.0  # the first state, a clock that jumps, or silence: readings begin again
     session.checked_at, session.checked = at, loop.time
-    session.settled = 0.0 if dt == 0.0 or in_fallback(session) else session.settled + dt
+    step = min(dt, 0.5 * session.frozen_after)  # two states far apart do not settle a torque
+    session.settled = 0.0 if dt == 0.0 or in_fallback(session) else session.settled + step
     q, v = state[: sizes.nq], state[sizes.nq :]
     frozen = has_frozen(session, sizes, data, data.readings, q, v, dt)
     if sizes.springs > 0:

@@ -17,6 +17,7 @@ from torqued.common.status import (
     CAUSES,
     CLAMPED,
     FALLBACK,
+    LAGGING,
     NONFINITE,
     OVERRUN,
     SOLVER,
@@ -100,7 +101,10 @@ def serve_session(handle, loop_address, session_address):
     put_on(handle, control)  # until `take_off`
     status |= take_stops(loop, session, control, sizes, data)
     ready = is_new and has_state and loop.stop_requested == 0
-    ready = ready and (not in_fallback(session) or stands(sizes, data))
+    if in_fallback(session):
+        ready = ready and stands(sizes, data)
+    else:  # else RESUME would keep a robot that lags out of its fallback
+        ready = ready and control.status & LAGGING == 0
     if session.resume_requested != 0 and ready:
         resume(session, control, data)
     elif loop.time > session.resume_until:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from torqued.tools.cli.options import add_robot, robot_settings, table
+from torqued.tools.cli.options import add_robot, output_file, robot_settings, table
 
 HELP = "design a motion for `torqued identify` within the limits of a robot"
 EXAMPLE = "  torqued excite --robot panda --span 0.6 --out motion.npz"
@@ -20,7 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--share", type=float, default=0.5, help=text)
     text = "position of each joint at the start (default: middle of its limits)"
     parser.add_argument("--start", type=float, nargs="+", metavar="Q", help=text)
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="output file, .npz")
+    parser.add_argument(
+        "--out", type=output_file, required=True, metavar="FILE", help="output file, .npz"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torqued.tools.cli.options import add_session, as_json, table
+from torqued.tools.cli.options import add_session, as_json, output_file, table
 from torqued.tools.cli.replay import add_other_robot, robot_of
 
 if TYPE_CHECKING:
@@ -31,11 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_other_robot(parser)
     parser.add_argument(
         "--out",
-        type=Path,
+        type=output_file,
         metavar="FILE",
         help="output file for the TOML tables (default: standard output)",
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="output file for all results")
+    parser.add_argument(
+        "--json", type=output_file, metavar="FILE", help="output file for all results"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

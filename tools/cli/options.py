@@ -85,6 +85,14 @@ def add_session(parser: argparse.ArgumentParser, default: str = "default: all se
     parser.add_argument("--session", type=int, metavar="N", help=f"session number ({default})")
 
 
+def output_file(text: str) -> Path:
+    """A path whose folder exists: a long search must not end without its result."""
+    path = Path(text)
+    if path.is_dir() or not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"{text}: expected a file in a folder that exists")
+    return path
+
+
 def add_out_folder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out",

@@ -231,7 +231,7 @@ def test_force_control_and_admittance_share_one_sensor():
     ("law", "options", "says"),
     [
         ("pd", {"admittance": True}, "expected a map with any of sensor, frame, lag"),
-        ("pd", {"admittance": {}}, "'frame' of the wrench is missing"),
+        ("pd", {"admittance": {}}, "frame of the wrench is None, expected a name"),
         ("pd", {"admittance": {"frame": "nose"}}, "'nose'"),
         ("pd", {"admittance": {"sensor": "skin"}}, "'wrench', 'torques', 'none'"),
         ("pd", {"admittance": {"sensor": "none", "lag": 0.0}}, "lag is 0.0"),

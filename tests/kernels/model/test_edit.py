@@ -11,12 +11,14 @@ from support.agreement import assert_agree
 from support.random_trees import random_tree
 from support.robots import random_motion
 from torqued.kernels import Inertia, InputError, Pose, Robot
+from torqued.kernels.model.edit import with_links
 from torqued.kernels.model.families import family
 from torqued.kernels.model.rotations import rotation_from_rpy
 from torqued.kernels.model.urdf_writer import to_urdf
 from torqued.server.config import RobotConfig
 
 ARM = family("chain", 5, seed=3)
+BODY = {"mass": 2.5, "center": [0.1, -0.2, 0.05], "inertia": [0.03, 0, 0, 0.04, 0, 0.05]}
 
 
 def same(one, two, seed=0):
@@ -37,16 +39,29 @@ def test_inertia_is_that_of_a_robot_loaded_with_it():
     assert robot.total_mass != Robot.from_description(ARM).total_mass
 
 
+@pytest.mark.parametrize(
+    ("links", "problem"),
+    [
+        ([{"mass": 2.0}], r"links\[0\]\.center is missing"),
+        ([{"mass": 2.0, "center": [0, 0, 0]}], r"links\[0\]\.inertia is missing"),
+        ([BODY, BODY], r"links\[1\]\.frame '.*' is on the same body as links\[0\]"),
+    ],
+)
+def test_links_of_a_configuration_are_whole_and_each_there_once(links, problem):
+    given = [{"frame": ARM.links[2].name} | link for link in links]
+    with pytest.raises(InputError, match=problem):
+        with_links(Robot.from_description(ARM).model, "links", given)
+
+
 def test_links_of_a_configuration_are_those_of_a_robot_loaded_with_them(tmp_path):
     tool = {"frame": ARM.links[3].name, "mass": 0.5}
-    body = {"mass": 2.5, "center": [0.1, -0.2, 0.05], "inertia": [0.03, 0, 0, 0.04, 0, 0.05]}
-    links = [{"frame": ARM.links[k].name, **body} for k in (2, 3)]
+    links = [{"frame": ARM.links[k].name, **BODY} for k in (2, 3)]
     (tmp_path / "arm.urdf").write_text(to_urdf(ARM))
     config = {"urdf": tmp_path / "arm.urdf", "base": "fixed", "tool": tool, "links": links}
     text = [
         f"[[links]]\nframe = {x['frame']!r}\nmass = 2.5\ncenter = {x['center']}\n" for x in links
     ]
-    text = [f"{table}inertia = {body['inertia']}\n" for table in text]
+    text = [f"{table}inertia = {BODY['inertia']}\n" for table in text]
     tables = "".join(text) + f"[tool]\nframe = {tool['frame']!r}\nmass = 0.5\n"
     (tmp_path / "arm.toml").write_text(f'urdf = "arm.urdf"\nbase = "fixed"\n{tables}')
     expected = Robot.from_description(ARM)

@@ -256,6 +256,19 @@ def test_joint_that_changes_and_agrees_again_is_believed_again():
     assert s.ticks[-1].mode == Mode.FALLBACK
 
 
+def test_first_torque_is_no_change_that_an_encoder_has_to_answer():
+    """States are rare at first: the torque of the second one already holds the arm."""
+    s = session_at_rest()
+    for at in (100.0, 100.02):
+        s.state(at=at)
+        s.tick()
+    assert (np.abs(s.ticks[-1].tau) > 0.25 * EFFORT).any()
+    for k in range(60):
+        s.state(at=100.021 + 1e-3 * k)
+        s.tick()
+    assert not s.ticks[-1].status & FROZEN
+
+
 def test_ticks_without_a_new_state_do_not_count():
     s = session_at_rest()
     serve(s, 20)

@@ -151,6 +151,19 @@ def test_robot_that_stands_while_commands_move_ends_the_motion(ur5):
     assert np.allclose(arm.session.q, FAR["q_ref"], atol=5e-3)
 
 
+def test_resume_keeps_no_robot_that_lags_out_of_its_fallback(ur5):
+    arm = moving(ur5)
+    arm.follows = False
+    for _ in range(300):
+        arm.session.resume()
+        arm.rows.clear()  # once at rest, the command goes to where the robot is
+        tick = arm.go(1, FAR)
+        if arm.session.record.fallbacks == 1 and tick.mode != Mode.FALLBACK:
+            break
+    assert arm.session.record.fallbacks == 1
+    assert np.allclose(arm.command[0], arm.session.q, atol=1e-4)
+
+
 def test_one_wrong_reading_is_not_a_robot_that_lags(ur5):
     arm = moving(ur5)
     tick = arm.go(1, FAR, q=arm.session.q + 0.3)
