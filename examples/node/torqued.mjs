@@ -25,6 +25,7 @@ const STATUS = {
   1024: "OSCILLATING",
   2048: "STOPPED",
   4096: "FROZEN",
+  8192: "LAGGING",
 };
 
 // Arrays: extension type 1. Sent as one dimension of float64, read in any shape.
