@@ -173,17 +173,11 @@ def aim(motion, sizes, data, given, t, T, dt):
         if given:
             mean, before = clip((e - m[at.gap + k]) / dt, data.speed[k]), m[at.mean + k]
             has_speed = has(data.command, motion.velocity, k)
-            v_c = 1.5 * mean - 0.5 * before
-            if has_speed:
-                # Beyond its limit it would lead away from the position that it comes with.
-                v_c = clip(data.command[motion.velocity + k], data.speed[k])
+            v_c = data.command[motion.velocity + k] if has_speed else 1.5 * mean - 0.5 * before
             bend = v_c - m[at.w + k] - m[at.gap_w + k] if has_speed else mean - before
             a_c = clip(bend / dt, data.acceleration[k])
             if has(data.command, motion.acceleration, k):
-                asked, most = data.command[motion.acceleration + k], data.acceleration[k]
-                a_c = clip(asked, most)
-                if abs(asked) > most * (1.0 + ROUNDING):
-                    status = LIMITED_REFERENCE
+                a_c = data.command[motion.acceleration + k]
             m[at.mean + k] = mean
         if abs(inside - target) > CLOSE * data.speed[k] * dt:
             # Where it has to stop, nothing else of the command makes sense.
