@@ -18,7 +18,7 @@ from typing import Any, TypeVar, cast
 
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
-from torqued.client.sessions.base_session import BaseSession, no_output
+from torqued.client.sessions.base_session import BaseSession, no_output, pause_before_sending_again
 from torqued.client.sessions.session_frames import NO_STATE, Output
 from torqued.client.sessions.transports import SocketTransport
 
@@ -57,9 +57,12 @@ class AsyncSession(
     async def _order(self, operation: str, take: Callable[[Any], Any], **fields: Any) -> Any:
         return take(await self._call(operation, session=self.number, **fields))
 
-    async def receive(self, timeout: float | None = None) -> Output:
-        """The next output that is fresh, within `timeout` s, by default `self.timeout`."""
-        return await self._next(NO_STATE, timeout)
+    async def receive(self, timeout: float | None = None, sequence: int = NO_STATE) -> Output:
+        """The next output that is fresh, within `timeout` s, by default `self.timeout`.
+
+        With `sequence`, which `send` has returned last, the next one that has seen that state.
+        """
+        return await self._next(sequence, timeout)
 
     async def step(
         self,
@@ -83,13 +86,20 @@ class AsyncSession(
         timeout = self.timeout if timeout is None else timeout
         if self._last is not None:
             return self._last
-        try:
-            async with asyncio.timeout(timeout):
-                while (output := self._accept(await self._arrival(), sequence)) is None:
-                    pass
-                return output
-        except builtins.TimeoutError:
-            raise no_output(timeout, sequence) from None
+        pause = timeout if sequence == NO_STATE else pause_before_sending_again(timeout)
+        clock = asyncio.get_running_loop().time
+        again, deadline = clock() + pause, clock() + timeout
+        while True:
+            try:
+                async with asyncio.timeout_at(min(again, deadline)):
+                    while (output := self._accept(await self._arrival(), sequence)) is None:
+                        pass
+                    return output
+            except builtins.TimeoutError:
+                if clock() >= deadline:
+                    raise no_output(timeout, sequence) from None
+                self._transport.send(self._frame)
+                again = clock() + pause
 
     async def _arrival(self) -> bytes:
         """The next output, of any age."""

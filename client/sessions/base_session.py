@@ -14,6 +14,8 @@ from torqued.client.sessions.transports import transport_for
 
 #: s that `step` waits in lock step.
 SIMULATION_PATIENCE = 10.0
+#: A state is sent again after this share of the time that its output may take, and after s at most.
+SENT_AGAIN, SENT_AGAIN_AT_MOST = 0.25, 0.1
 #: Results of orders: None and s in `Session`, coroutines of them in `AsyncSession`.
 Done = TypeVar("Done")
 Seconds = TypeVar("Seconds")
@@ -160,6 +162,15 @@ def patience(opened: Mapping[str, Any]) -> float:
     if opened.get("clock") == "lockstep":
         return SIMULATION_PATIENCE
     return float(opened["stale_after"] + opened["hold"])
+
+
+def pause_before_sending_again(timeout: float) -> float:
+    """s without an output that has seen a state until the state is sent again, to the bit.
+
+    ZMQ_CONFLATE loses a message that is written while the reader holds its lock, and only the next
+    one pushes it out: in lock step that would never come. The daemon ignores a second copy.
+    """
+    return min(SENT_AGAIN * timeout, SENT_AGAIN_AT_MOST)
 
 
 def no_result(_: Any) -> None:

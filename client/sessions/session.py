@@ -10,7 +10,7 @@ from typing import Any
 
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
-from torqued.client.sessions.base_session import BaseSession, no_output
+from torqued.client.sessions.base_session import BaseSession, no_output, pause_before_sending_again
 from torqued.client.sessions.session_frames import NO_STATE, Output
 from torqued.common.errors import TorquedError
 
@@ -46,9 +46,12 @@ class Session(BaseSession[None, float], ContextManager):
     def _order(self, operation: str, take: Callable[[Any], Any], **fields: Any) -> Any:
         return take(self._call(operation, session=self.number, **fields))
 
-    def receive(self, timeout: float | None = None) -> Output:
-        """The next output that is fresh, within `timeout` s, by default `self.timeout`."""
-        return self._next(NO_STATE, timeout)
+    def receive(self, timeout: float | None = None, sequence: int = NO_STATE) -> Output:
+        """The next output that is fresh, within `timeout` s, by default `self.timeout`.
+
+        With `sequence`, which `send` has returned last, the next one that has seen that state.
+        """
+        return self._next(sequence, timeout)
 
     def align(self, lead: float = 2e-4) -> float:
         """Sleep until `lead` s before the loop's next tick; when that is due, by time.monotonic().
@@ -91,12 +94,15 @@ class Session(BaseSession[None, float], ContextManager):
         timeout = self.timeout if timeout is None else timeout
         if self._last is not None:
             return self._last
-        deadline, left = time.monotonic() + timeout, timeout
-        while (data := self._transport.receive(left)) is not None:
-            output = self._accept(data, sequence)
-            if output is not None:
+        pause = timeout if sequence == NO_STATE else pause_before_sending_again(timeout)
+        now = time.monotonic()
+        deadline, again = now + timeout, now + pause
+        while (left := min(again, deadline) - now) >= 0.0:
+            data = self._transport.receive(left)
+            if data is not None and (output := self._accept(data, sequence)) is not None:
                 return output
-            left = deadline - time.monotonic()
-            if left <= 0.0:
-                break
+            now = time.monotonic()
+            if again <= now < deadline:
+                self._transport.send(self._frame)
+                again = now + pause
         raise no_output(timeout, sequence)

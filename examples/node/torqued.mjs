@@ -141,8 +141,12 @@ const dealer = new Dealer({
 dealer.connect(session.endpoint);
 let output;
 for (let sequence = 1; sequence <= 100; sequence++) {
-  await dealer.send(stateFrame(sequence, q, v));
+  let sent = 0;
   do {
+    if (Date.now() - sent > 100) {
+      await dealer.send(stateFrame(sequence, q, v)); // again too: ZeroMQ may lose a state
+      sent = Date.now();
+    }
     [output] = await dealer.receive();
     output = readOutput(output, session.outputs);
   } while (output.seen < sequence && !output.status.includes("LAST"));

@@ -126,14 +126,17 @@ def receive_states(session, control, data, loop):
 def take_state(session, control, data, loop):
     """Check a frame of the right size; take it if it is good. Returns status bits.
 
-    An old frame is ignored. A newer one with impossible numbers is a fault of the robot's sensors:
-    until a good one comes, the fallback acts.
+    An old frame is ignored, and so is a copy of the newest: ZeroMQ can lose a state, and clients
+    send it again. A newer one with impossible numbers is a fault of the robot's sensors: until a
+    good one comes, the fallback acts.
     """
     start = carray(pointer(session.receive), 2, np.int64)  # prefix, sequence number
     if start[0] != session.prefix or start[1] < 0:
         session.bad_states += 1
         return INVALID
-    if start[1] <= session.seen:
+    if start[1] == session.seen:
+        return 0
+    if start[1] < session.seen:
         session.old_states += 1
         return INVALID
     session.seen = start[1]

@@ -69,7 +69,7 @@ daemon = daemon_of("panda")
     "check",
     [
         *("requests", "errors", "references", "socket", "memory", "arrival"),
-        *("no_allocation", "no_allocation_on_arrival", "ends"),
+        *("no_allocation", "no_allocation_on_arrival", "ends", "lost_states"),
     ],
 )
 def test_cpp_client(probe, daemon, check):

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from torqued.client import Output
 from torqued.client.sessions.session import Session
 from torqued.kernels.model.description import Array
 from torqued.tools.demos.plant import Plant
@@ -85,7 +84,8 @@ class Loop:
 
     def receive(self) -> None:
         """The torque of the state that was sent, and a step with it, or with an older one."""
-        output = self._answer()
+        # The next ticks repeat an output while they wait for the next state.
+        output = self.session.receive(PATIENCE, self._sequence)
         self._late.append(output.tau)
         if len(self._late) <= self.delay:
             self._late.extend([output.tau] * (self.delay + 1 - len(self._late)))
@@ -97,13 +97,6 @@ class Loop:
             **self.measure(self.plant),
             **output.values,
         )
-
-    def _answer(self) -> Output:
-        """The first output that used the state; the next ticks repeat it while they wait."""
-        while True:
-            output = self.session.receive(PATIENCE)
-            if output.sequence >= self._sequence:
-                return output
 
     def _note(self, **values: Any) -> None:
         for name, value in values.items():

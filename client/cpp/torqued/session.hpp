@@ -48,6 +48,7 @@ public:
           period_(opened.number("period")), transport_(std::move(transport)),
           close_(std::move(close)), same_clock_(same_clock),
           state_(frame_of(opened.integer("state_bytes"))),
+          sent_(state_),
           output_(frame_of(opened.integer("output_bytes"))),
           scratch_(output_.size()), outputs_(parts_in(opened, "outputs", output_.size())),
           references_(parts_in(opened, "references", state_.size())) {
@@ -117,11 +118,20 @@ public:
     Answer step_at(const double* q, const double* v, double at, double timeout) noexcept {
         if (ended_) return Answer::ended;
         if (!send_at(q, v, at)) return Answer::not_sent;
-        const std::int64_t deadline = detail::now() + static_cast<std::int64_t>(timeout * 1e9);
+        // ZeroMQ may lose a state, and the daemon ignores a copy: docs/PROTOCOL.md.
+        const std::int64_t begun = detail::now(), wait = static_cast<std::int64_t>(timeout * 1e9);
+        const std::int64_t deadline = begun + wait, pause = std::min<std::int64_t>(wait / 4, 100000000);
+        std::int64_t again = begun + pause;
         while (true) {
-            if (!next(deadline)) return Answer::late;
+            const bool came = next(std::min(again, deadline));
             if (ended_) return Answer::ended;
-            if (head_.seen >= sequence_) return Answer::answered;
+            if (came && head_.seen >= sequence_) return Answer::answered;
+            const std::int64_t now = detail::now();
+            if (now >= deadline) return Answer::late;
+            if (now >= again) {
+                transport_->send(sent_.data(), sent_.size());
+                again = now + pause;
+            }
         }
     }
 
@@ -138,10 +148,10 @@ public:
         const StateHead head{static_cast<std::uint64_t>(sequence_), stamp,
                              std::isnan(at) ? stamp : at};
         std::memcpy(&state_[8], &head, sizeof(head));
-        const bool sent = transport_->send(state_.data(), state_.size());
+        sent_ = state_;
         for (const Part& part : momentary_)  // torques count for one state
             std::fill_n(numbers(state_, part), part.size, std::numeric_limits<double>::quiet_NaN());
-        return sent;
+        return transport_->send(sent_.data(), sent_.size());
     }
 
     /// Waits for the next output that is fresh.
@@ -271,7 +281,7 @@ private:
     std::unique_ptr<detail::Transport> transport_;
     Close close_;
     bool same_clock_;
-    std::vector<char> state_, output_, scratch_;  // frames
+    std::vector<char> state_, sent_, output_, scratch_;  // frames
     std::vector<Part> outputs_, references_, momentary_;
     Part q_, v_;
     Head head_{};

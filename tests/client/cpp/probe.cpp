@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <memory>
 #include <new>
 #include <string>
 #include <torqued.hpp>
@@ -142,6 +143,45 @@ void ends(torqued::Client& client) {
     require(session.step(q.data(), v.data(), 1.0) == Answer::ended, "and stays so");
 }
 
+/// Loses every second state.
+struct Lossy : torqued::detail::Transport {
+    explicit Lossy(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
+    bool send(const char* frame, std::size_t size) noexcept override {
+        return ++sent % 2 == 1 || inner_->send(frame, size);
+    }
+    bool receive(char* frame, std::size_t size, std::int64_t deadline) noexcept override {
+        return inner_->receive(frame, size, deadline);
+    }
+    int sent = 0;
+
+private:
+    std::unique_ptr<Transport> inner_;
+};
+
+void lost_states(torqued::Client& client) {
+    const torqued::Hello robot = client.hello();
+    const std::vector<double> q = robot.neutral.values, v = filled(robot.nv, 0.0);
+    const auto opened = client.call("open", {{"law", "torque"}, {"low_pass", 0.0}, {"walls", false}});
+    const std::unique_ptr<void, int (*)(void*)> context(::zmq_ctx_new(), ::zmq_ctx_term);
+    auto socket = std::make_unique<torqued::detail::SocketTransport>(
+        context.get(), opened.text("endpoint"), opened.text("owner"), torqued::Keys{}, "");
+    auto lossy = std::make_unique<Lossy>(std::move(socket));
+    const Lossy& wire = *lossy;
+    torqued::Session session(opened, std::move(lossy), true, [&](std::int64_t number) {
+        client.call("close", {{"session", number}});
+    });
+    const torqued::View tau = session.output("tau");
+    const torqued::Reference wanted = session.reference("tau");
+    for (int k = 1; k <= 10; ++k) {
+        for (std::size_t i = 0; i < wanted.size; ++i) wanted.data[i] = 0.01 * k;
+        require(session.step(q.data(), v.data(), 30.0) == Answer::answered, "no answer");
+        require(session.head().sequence == k && wire.sent >= 2 * k, "sent again");
+        require((session.head().status & torqued::INVALID) == 0, "a copy is no fault");
+        require(std::abs(tau.data[0] - 0.01 * k) < 1e-12, "the copy has the torque");
+    }
+    session.close();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -161,6 +201,7 @@ int main(int argc, char** argv) try {
         {"no_allocation", [&] { no_allocation(client, memory); }},
         {"no_allocation_on_arrival", [&] { no_allocation(client, arrival); }},
         {"ends", [&] { ends(client); }},
+        {"lost_states", [&] { lost_states(client); }},
     };
     const auto found = checks.find(argv[1]);
     if (found == checks.end()) fail("no such check");

@@ -91,10 +91,4 @@ def test_command_writes_the_motion_and_says_what_it_uses(tmp_path, capsys):
     assert "wrist_3_joint" in said and "of limit" in said and "self-collision" in said
     rows = np.load(out)
     assert rows["q"].shape == (10001, 6) and np.allclose(rows["q"][0], CENTRES["ur5"])
-    start = [f"{x:g}" for x in CENTRES["ur5"]]
-    assert main(["excite", "--robot", "ur5", "--start", *start, "--out", str(out)]) == 0
-    said = capsys.readouterr().out
-    assert "wrist_3_joint" in said and "of limit" in said and "self-collision" in said
-    rows = np.load(out)
-    assert rows["q"].shape == (10001, 6) and np.allclose(rows["q"][0], CENTRES["ur5"])
     assert main(["excite", "--robot", "ur5", "--share", "2", "--out", str(out)]) == 2
