@@ -30,8 +30,10 @@ class CountingSession:
         values = {"tau": tau}
         return SimpleNamespace(sequence=number, status=0, compute=1e-4, tau=tau, values=values)
 
-    def receive(self, timeout):
-        return self.queue.pop(0)
+    def receive(self, timeout, sequence):
+        while (output := self.queue.pop(0)).sequence < sequence:
+            pass
+        return output
 
 
 class RecordingPlant(Plant):
