@@ -242,9 +242,9 @@ class SessionFrames:
             self._put("v", v)
         if references or named or self.measured:
             self._put_others(references, named)
-        self._sequence += 1
         stamp = time.monotonic()
-        at = stamp if at is None else at
+        at = stamp if at is None else float(at)
+        self._sequence += 1
         STATE_HEAD.pack_into(self._frame, PAYLOAD, self._sequence, stamp, at)
         return self._frame
 

@@ -325,6 +325,8 @@ def test_closing_the_client_closes_its_sessions(puppet, tmp_path):
     session = client.session("gravity")
     with pytest.raises(ValueError, match=r"q has shape \(2,\), expected \(1,\)"):
         session.send([0.0, 1.0], [0.0])
+    with pytest.raises(ValueError, match="could not convert string to float: 'x'"):
+        session.send([0.0], [0.0], at="x")
     assert session.send([0.0], [0.0]) == 1
     assert session.latest() is None
     with pytest.raises(TimeoutError):

@@ -7,6 +7,8 @@ import argparse
 from torqued.tools.cli.options import add_robot, output_file, robot_settings, table
 
 HELP = "design a motion for `torqued identify` within the limits of a robot"
+#: s: a longer motion tells no more, and takes memory.
+LONGEST = 600.0
 EXAMPLE = "  torqued excite --robot panda --span 0.6 --out motion.npz"
 
 
@@ -33,8 +35,10 @@ def run(args: argparse.Namespace) -> int:
 
     config = load_config(args.config, robot_settings(args))
     robot = config.robot.load()
-    if not (args.seconds > 0.0 and args.span > 0.0 and 0.0 < args.share <= 1.0):
-        raise InputError("expected --seconds and --span above 0, and --share in 0 … 1")
+    if not 0.0 < args.seconds <= LONGEST:
+        raise InputError(f"--seconds is {args.seconds:g}, expected 0 … {LONGEST:g} s")
+    if not (args.span > 0.0 and 0.0 < args.share <= 1.0):
+        raise InputError("expected --span above 0, and --share in 0 … 1")
     found = excitation(robot, args.start, args.seconds, args.span, args.share, config.rate)
     np.savez(args.out, **found)  # type: ignore[arg-type]
     rows = [["joint", "from", "to", "speed", "effort"]]

@@ -214,12 +214,13 @@ def inverse(g):
 def feed_forward(task, first, velocity, acceleration, joint_v, joint_a, w, torque):
     """Joint velocity w (nv,) that moves the frame as wanted, and torque M ẇ + C w.
 
-    w = v_p + φ w₀: what the posture's reference does, v_p, and what the frame's has beside that,
-    ẋ = ẋ_ref − J v_p. M w₀ = Jᵀ f, f = S Z h(g) Zᵀ S ẋ: what the frame cannot do is left out. With
-    M ẇ₀ = Jᵀ ḟ + J̇ᵀ f − Ṁ w₀ no inverse is differentiated but h(S A S), whose rate in the axes Z
-    is that of S A S times (h(gᵢ) − h(gⱼ)) / (gᵢ − gⱼ). φ = (1 + Σ (w₀ / limit)⁸)^(−1/8) keeps every
-    joint below its limit. Of accelerations beyond what joints can be braked by, only that share is
-    fed forward; the rest is in `task.missing`.
+    w = φ (v_p + w₀): what the posture's reference does, v_p, and what the frame's has beside that,
+    ẋ = ẋ_ref − J v_p. Both slow down by φ: v_p alone would move the frame. M w₀ = Jᵀ f,
+    f = S Z h(g) Zᵀ S ẋ: what the frame cannot do is left out. With M ẇ₀ = Jᵀ ḟ + J̇ᵀ f − Ṁ w₀ no
+    inverse is differentiated but h(S A S), whose rate in the axes Z is that of S A S times
+    (h(gᵢ) − h(gⱼ)) / (gᵢ − gⱼ). φ = (1 + Σ (w₀ / limit)⁸)^(−1/8) keeps w₀ of every joint below its
+    limit. Of accelerations beyond what joints can be braked by, only that share is fed forward; the
+    rest is in `task.missing`.
     """
     n, m = len(w), len(task.g)
     f, f_rate, x, y = task.x[0], task.x[1], task.x[2], task.x[3]
@@ -275,17 +276,17 @@ def feed_forward(task, first, velocity, acceleration, joint_v, joint_a, w, torqu
     share_rate = -share / (1.0 + power) * slope
     steepest = 1.0
     for k in range(n):
-        z = share * rate[k] + share_rate * start[k]
+        z = share * rate[k] + share_rate * (joint_v[k] + start[k])
         steepest = max(steepest, abs(z) / (STEEPEST * task.speed[k]))
     for k in range(n):
-        momentum = 0.0
+        momentum = inner(task.M[k], joint_v)
         for r in range(m):
             momentum += task.J[r, k] * f[r]
-        w[k] = joint_v[k] + share * start[k]
+        w[k] = share * (joint_v[k] + start[k])
         torque[k] = (share * force[k] + share_rate * momentum) / steepest
         task.missing[k] = (steepest - 1.0) * torque[k]
     for k in range(n):
-        torque[k] += inner(task.C[k], w) + inner(task.M[k], joint_a)
+        torque[k] += inner(task.C[k], w) + share * inner(task.M[k], joint_a)
 
 
 @kernel

@@ -173,11 +173,14 @@ def aim(motion, sizes, data, given, t, T, dt):
         if given:
             mean, before = clip((e - m[at.gap + k]) / dt, data.speed[k]), m[at.mean + k]
             has_speed = has(data.command, motion.velocity, k)
-            v_c = data.command[motion.velocity + k] if has_speed else 1.5 * mean - 0.5 * before
+            v_c = 1.5 * mean - 0.5 * before
+            # Beyond their limits given rates would lead away from the position they come with.
+            if has_speed:
+                v_c = clip(data.command[motion.velocity + k], data.speed[k])
             bend = v_c - m[at.w + k] - m[at.gap_w + k] if has_speed else mean - before
             a_c = clip(bend / dt, data.acceleration[k])
             if has(data.command, motion.acceleration, k):
-                a_c = data.command[motion.acceleration + k]
+                a_c = clip(data.command[motion.acceleration + k], data.acceleration[k])
             m[at.mean + k] = mean
         if abs(inside - target) > CLOSE * data.speed[k] * dt:
             # Where it has to stop, nothing else of the command makes sense.

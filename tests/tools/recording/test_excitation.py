@@ -92,3 +92,5 @@ def test_command_writes_the_motion_and_says_what_it_uses(tmp_path, capsys):
     rows = np.load(out)
     assert rows["q"].shape == (10001, 6) and np.allclose(rows["q"][0], CENTRES["ur5"])
     assert main(["excite", "--robot", "ur5", "--share", "2", "--out", str(out)]) == 2
+    assert main(["excite", "--robot", "ur5", "--seconds", "1e9", "--out", str(out)]) == 2
+    assert "--seconds is 1e+09, expected 0 … 600 s" in capsys.readouterr().err

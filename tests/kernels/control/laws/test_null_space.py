@@ -91,3 +91,22 @@ def test_a_frame_does_not_lag_where_its_posture_comes_with_it():
         off = PANDA.frame_pose(plant.q, FRAME) - PANDA.frame_pose(joints(t + dt), FRAME)
         assert np.linalg.norm(off[:3, 3]) < 2e-3
     assert np.abs(plant.q - joints(2.5)).max() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("name", "frame", "q"),
+    [("ur5", "tool0", [0.0, -1.2, 1.6, -0.4, 1.2, 0.3]), ("panda", FRAME, READY)],
+)
+def test_a_far_jump_of_the_posture_does_not_move_the_frame(name, frame, q):
+    """Its joints would be faster than those that keep the frame may be."""
+    robot = Robot.named(name)
+    q, far = np.array(q), np.array(q) + [1.5, -0.6, 0.7, -1.2, 0.9, 1.4, 0.5][: len(q)]
+    v, held = np.zeros(len(q)), np.linalg.inv(robot.frame_pose(q, frame))
+    controller = Controller(robot, "impedance", frame=frame)
+    controller.step(q, v, 1e-3)
+    for _ in range(1500):
+        tau = controller.step(q, v, 1e-3, posture=far).tau
+        v = v + 1e-3 * robot.forward_dynamics(q, v, tau)
+        q = q + 1e-3 * v
+        off = held @ robot.frame_pose(q, frame)
+        assert np.linalg.norm(off[:3, 3]) < 2e-3 and np.trace(off[:3, :3]) > 2.9998

@@ -216,3 +216,17 @@ def test_joint_outside_of_its_limits_stays_or_goes_back_but_no_further(robots):
     course.run(1200)
     assert not any(course.limited) and np.isclose(course.seen[-1][0][3], out - 0.2)
     course.check()
+
+
+@pytest.mark.parametrize("name", ["chain", "panda"])
+@pytest.mark.parametrize("times", [(5.0, 0.0), (0.0, 5.0), (-50.0, 50.0)])
+def test_rates_beyond_limits_do_not_lead_away_from_a_position_that_stays(name, times):
+    course = Course(ROBOTS[name]())
+    speed, acceleration = times[0] * course.data.speed, times[1] * course.data.acceleration
+    for _ in range(3000):
+        course.step(q_ref=course.q, v_ref=speed, a_ref=acceleration)
+    q = np.array([row[0] for row in course.seen])
+    # At its speed limit the way of braking is what balances it.
+    braking = course.data.speed**2 / course.data.acceleration
+    assert (np.abs(q - course.q) < 2.0 * braking + 0.1).all()
+    assert np.abs(course.seen[-1][1]).max() < 1e-3
