@@ -109,7 +109,7 @@ def guard_torques(handle, address, dt):
             status |= NONFINITE
     smooth_torques(control, sizes, data, dt)
     status |= limit(control, sizes, data, dt)
-    move_virtual(work, control, sizes, data, dt)
+    status |= move_virtual(work, control, sizes, data, dt)
     control.cut = status & (CLAMPED | WALL)
     return status | watch(control, dt)
 

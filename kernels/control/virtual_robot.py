@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.common.status import LAGGING
+from torqued.common.status import LAGGING, NONFINITE
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control import law
 from torqued.kernels.control.joint_limits import joint_limits
@@ -161,8 +161,11 @@ def fill_external(work, control, sizes, data):
 
 @kernel
 def move_virtual(work, control, sizes, data, dt):
-    """Move the virtual robot by dt, under the torque after all guards, and put out its state."""
-    n = sizes.virtual
+    """Move the virtual robot by dt, under the torque after all guards, and put out its state.
+
+    Returns NONFINITE where it brakes because what was measured is too large for numbers.
+    """
+    n, status = sizes.virtual, 0
     if n > 0 and control.moves != 0:
         net, a = data.rows[6], data.rows[7]
         for k in range(n):
@@ -175,13 +178,14 @@ def move_virtual(work, control, sizes, data, dt):
         for k in range(n):
             q, v = data.state[k], data.state[n + k]
             if not (solved and math.isfinite(a[k])):
-                a[k] = -v / dt if dt > 0.0 else 0.0
+                a[k], status = -v / dt if dt > 0.0 else 0.0, NONFINITE
             after = limited_speed(data, k, q, v, a[k], dt)
             # A joint that began beyond its end may go back, but no further.
             low, high = min(data.lower[k], q), max(data.upper[k], q)
             data.virtual[0, k] = min(max(q + 0.5 * dt * (v + after), low), high)
             data.virtual[1, k] = after
     put_command(sizes, data, 1.0)
+    return status
 
 
 @kernel

@@ -10,6 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from oracles.pinocchio_model import pinocchio_model
+from torqued.common.status import status_names
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.virtual_robot import BRAKING, NEAR_RATE, REACH, TOLERANCE
@@ -132,6 +133,18 @@ def test_commands_stay_within_limits_whatever_pushes(name, walls):
         reached = np.maximum(reached, np.abs(speed) / limits.velocity)
         q, v = after, speed
     assert (reached > 0.9).sum() >= n - 2  # limits were what held most joints
+
+
+def test_measurements_that_overflow_are_reported_and_brake():
+    robot, q, v, moved = Robot.named("ur5"), np.array(POSES["ur5"]), np.zeros(6), 0.0
+    law = Controller(robot, "gravity", admittance={"frame": FRAMES["ur5"]})
+    for k in range(300):
+        wrench = np.full(6, 5.0 if k < 200 else 1.7e308)
+        status = status_names(law.tick(q, v, 1e-3, {"measured_wrench": wrench}))
+        q, v = law.data.virtual[0].copy(), law.data.virtual[1].copy()
+        assert ("NONFINITE" in status) == (k >= 200)
+        moved = np.abs(v).max() if k < 200 else moved
+    assert moved > 0.01 and np.abs(v).max() < 1e-3 * moved
 
 
 def test_joint_that_starts_beyond_its_end_goes_back_and_no_further():
