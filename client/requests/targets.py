@@ -37,13 +37,28 @@ def targets(
         if not frames:
             raise ValueError("this law moves no frame; give joint positions (nq,)")
         raise ValueError(f"no frame {motion!r} to move, motions: {', '.join(frames)}")
+    name = joints(references, motion)
+    if value.shape != references[name]:
+        raise ValueError(
+            f"the target has shape {value.shape}, expected {references[name]} or (4, 4)"
+        )
+    return {name: value}
+
+
+def path(q: Any, references: Mapping[str, tuple[int, ...]], motion: str) -> dict[str, Array]:
+    """References by name for via points q (N, nq) of joints."""
+    points, name = as_array(q, "q"), joints(references, motion)
+    (nq,) = references[name]
+    if points.ndim != 2 or points.shape[1] != nq or not len(points):
+        raise ValueError(f"q has shape {points.shape}, expected (N, {nq})")
+    return {name: points}
+
+
+def joints(references: Mapping[str, tuple[int, ...]], motion: str) -> str:
+    """What a law calls its reference of joint positions."""
     names = [name for name in JOINTS if name in references]
     if motion:
         names = [name for name in (motion, f"{motion}.position") if name in references]
     if not names:
         raise ValueError("this law has no joint positions to move to; give a pose (4, 4)")
-    if value.shape != references[names[0]]:
-        raise ValueError(
-            f"the target has shape {value.shape}, expected {references[names[0]]} or (4, 4)"
-        )
-    return {names[0]: value}
+    return names[0]

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import OperationError, TimeoutError, TorquedError
 from torqued.client.requests.results import SessionState
-from torqued.client.requests.targets import targets
+from torqued.client.requests.targets import path, targets
 
 Array = NDArray[np.float64]
 
@@ -112,12 +112,8 @@ class Arm(ContextManager):
     ) -> float:
         """Move joints through via points q (N, nq) without a stop, at `times` (N,) s from now, or
         with None as fast as limits allow at `speed`; otherwise as `move_to`."""
-        path = np.asarray(q, float)
-        if path.ndim != 2 or not len(path):
-            raise ValueError(f"q has shape {path.shape}, expected (N, nq)")
-        (name,) = targets(path[-1], self._references, motion)
-        move = self._client.move
-        taken: float = self._ask(lambda: move(self.session, {name: path}, None, speed, times))
+        move, points = self._client.move, path(q, self._references, motion)
+        taken: float = self._ask(lambda: move(self.session, points, None, speed, times))
         if wait:
             self._wait_for_end(taken)
         return taken

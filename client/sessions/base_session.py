@@ -7,8 +7,8 @@ from typing import Any, Generic, TypeVar
 
 from torqued.client.errors import TimeoutError
 from torqued.client.keys import Keys
-from torqued.client.requests.request_parts import as_array, numbers, options
-from torqued.client.requests.targets import targets
+from torqued.client.requests.request_parts import numbers, options
+from torqued.client.requests.targets import path, targets
 from torqued.client.sessions.session_frames import NO_STATE, Output, SessionFrames
 from torqued.client.sessions.transports import transport_for
 
@@ -117,11 +117,8 @@ class BaseSession(SessionFrames, Generic[Done, Seconds]):
         With None for `times` as fast as the limits of references allow at `speed`, a share of the
         speed limits. The path begins and ends at rest; `move_to` says the rest.
         """
-        path = as_array(q, "q")
-        if path.ndim != 2 or not len(path):
-            raise ValueError(f"q has shape {path.shape}, expected (N, nq)")
-        (name,) = targets(path[-1], self.references, motion)
-        fields: dict[str, Any] = {"references": {name: path}} | options(speed=speed)
+        fields: dict[str, Any] = {"references": path(q, self.references, motion)}
+        fields |= options(speed=speed)
         fields |= numbers(times=times)
         taken: Seconds = self._order("move", lambda reply: float(reply["seconds"]), **fields)
         return taken

@@ -150,7 +150,7 @@ def checked_times(times: Any, p: Array, limits: tuple[Array, Array, Array]) -> A
     if factor > 1.0:
         k = int(np.argmax(excess(at, p, limits)))
         wanted = f"times that are {factor:.3g} times as long by the limits of references"
-        message = f"times: the path to via point {k} is too fast, expected {wanted}"
+        message = f"times: the path to via point q[{k}] is too fast, expected {wanted}"
         raise InputError(message, "times", None, wanted)
     return at
 

@@ -100,13 +100,13 @@ def test_plain_movement_after_a_path_goes_to_its_own_goal(driver):
         (
             [0.01, 0.02, 0.03],
             POINTS,
-            r"via point \d is too fast, expected times that are .* as long",
+            r"via point q\[\d\] is too fast, expected times that are .* as long",
         ),
         ([0.5, 0.4, 1.0], POINTS, "expected increasing numbers above 0"),
         ([0.5, 1.0], POINTS, r"times: shape \(2,\), expected \(3,\)"),
         ([1.0], np.full((1, NV), 1e3), "joint .* goes to"),
         (None, np.zeros((60, NV)), "60 via points, expected 1 … 49"),
-        (None, np.zeros((2, NV + 1)), "shape"),
+        (None, np.zeros((2, NV + 1)), rf"q has shape \(2, {NV + 1}\), expected \(N, {NV}\)"),
         (None, np.full((2, NV), np.nan), "nan"),
     ],
 )
