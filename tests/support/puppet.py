@@ -28,6 +28,7 @@ class Puppet:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.linger = 0
+        self._socket.router_handover = True  # as the daemon's: a client connects again
         self._socket.bind(self.endpoint)
         self._control = self._context.socket(zmq.ROUTER)
         self._control.linger = 0

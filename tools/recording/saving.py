@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from mcap.records import Attachment, Channel, Message, Metadata, Schema
 from mcap.writer import CompressionType, Writer
 
 from torqued.common.errors import TorquedError
-from torqued.tools.recording.recording import records_of
+from torqued.tools.recording.recording import RecordingError, records_of
 from torqued.tools.recording.recording_file import CHUNK_BYTES, CHUNK_SECONDS
 
 NANO = 10**9
@@ -28,12 +29,7 @@ def save(newest: Path, seconds: float, path: Path) -> tuple[int, float]:
     now = time.time_ns()
     time.sleep(2 * CHUNK_SECONDS)
     since = now - round(seconds * NANO)
-    written = {file: file.stat().st_mtime_ns for file in newest.parent.glob("*.mcap")}
-    name = STEM.sub("", newest.name)
-    recent = sorted(
-        (f for f, at in written.items() if at >= since and STEM.sub("", f.name) == name),
-        key=lambda file: written[file],
-    )
+    recent = _written_since(since, newest)
     if not recent:
         raise TorquedError(f"{newest.parent} has no records of the last {seconds:g} s")
     with path.open("xb") as out:
@@ -41,9 +37,27 @@ def save(newest: Path, seconds: float, path: Path) -> tuple[int, float]:
         writer.start(library="torqued")
         copier = _Copier(writer, since)
         for file in recent:
-            copier.copy(records_of(file))
+            try:
+                copier.copy(records_of(file))
+            except RecordingError:  # deleted in the meantime: then it is older than what is kept
+                if file.exists():
+                    raise
         writer.finish()
     return copier.messages, max(0, copier.last - copier.first) / NANO
+
+
+def _written_since(since: int, newest: Path) -> list[Path]:
+    """Files of a flight recorder, the newest of which is given, from the first written to the last.
+
+    The recorder deletes old ones meanwhile.
+    """
+    name, written = STEM.sub("", newest.name), {}
+    for file in newest.parent.glob("*.mcap"):
+        with contextlib.suppress(FileNotFoundError):
+            at = file.stat().st_mtime_ns
+            if at >= since and STEM.sub("", file.name) == name:
+                written[file] = at
+    return sorted(written, key=lambda file: written[file])
 
 
 class _Copier:

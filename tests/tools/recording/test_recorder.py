@@ -189,7 +189,11 @@ def test_files_rotate_and_old_ones_go(client, recorder, tmp_path):
 
 def test_flight_recorder_keeps_the_last_seconds(daemon, client, tmp_path):
     number, _ = drive(client, 300)
-    eventually(lambda: client.stats().observation["recorders"])
+    flight, *_ = eventually(
+        lambda: [x for x in client.stats().observation["recorders"] if x["keep"] > 0.0]
+    )
+    deleted = Path(flight["file"]).with_name("panda-20260101-000000-000.mcap")  # since it was seen
+    deleted.symlink_to(tmp_path / "nothing")
     options = ["--folder", str(daemon.folder), "--out", str(tmp_path), "--save-last", "30s"]
     done = subprocess.run([*RECORD, *options], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
