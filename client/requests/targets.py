@@ -60,5 +60,6 @@ def joints(references: Mapping[str, tuple[int, ...]], motion: str) -> str:
     if motion:
         names = [name for name in (motion, f"{motion}.position") if name in references]
     if not names:
-        raise ValueError("this law has no joint positions to move to; give a pose (4, 4)")
+        what = f"motion {motion!r}" if motion else "this law"
+        raise ValueError(f"{what} has no joint positions; `move_to` takes a pose (4, 4) too")
     return names[0]

@@ -26,7 +26,8 @@ def test_targets_are_the_references_that_a_law_has():
         (np.eye(4), JOINTS, "", "moves no frame; give joint positions"),
         (np.eye(4), {"hand.position": (3,)}, "foot", "no frame 'foot' to move, motions: hand"),
         ([0.1], JOINTS, "", r"shape \(1,\), expected \(2,\) or \(4, 4\)"),
-        ([0.1], {"position": (3,)}, "", "no joint positions to move to"),
+        ([0.1], {"position": (3,)}, "", "this law has no joint positions; `move_to` takes a pose"),
+        ([0.1], {"q_ref": (1,)}, "hand", "motion 'hand' has no joint positions"),
     ],
 )
 def test_wrong_targets_say_what_there_is(target, references, motion, words):
