@@ -135,7 +135,7 @@ def serving(console: Console) -> Iterator[Daemon]:
         try:
             yield daemon
         finally:
-            daemon.stopping.set()
+            daemon.stop()
             thread.join()
 
 

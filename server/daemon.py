@@ -125,7 +125,7 @@ class Daemon:
         self.ready = False
         self.preparing: dict[str, Any] = {"kernel": "", "done": 0, "total": 0}
         self.background = Background([])  # kernels that follow when it is ready
-        self.stopping = threading.Event()
+        self.stopping = False
         self.access_changed = threading.Event()
         self.events, self.control_events = EventLoop(), EventLoop()
         self.transports: list[Transport] = [LocalTransport(endpoints), *([tcp] if tcp else [])]
@@ -181,8 +181,8 @@ class Daemon:
             signal.signal(number, lambda *_: self.stop())
 
     def stop(self) -> None:
-        """Ask the daemon to stop; from any thread."""
-        self.stopping.set()
+        """Ask the daemon to stop, without a lock: from any thread, and from a signal handler."""
+        self.stopping = True
         self.events.wake()
 
     def prepare(self, report: Report | None = None) -> CompileSummary:
@@ -201,7 +201,7 @@ class Daemon:
         refusing = threading.Thread(target=self._refuse_until, args=(prepared,), name="refusing")
 
         def go_on(name: str, done: int, of_needed: int, left: float) -> None:
-            if self.stopping.is_set():
+            if self.stopping:
                 raise Stopped
             self.preparing = {"kernel": name, "done": done, "total": total}
             if report:
@@ -244,7 +244,7 @@ class Daemon:
     def run(self) -> None:
         """Serve until asked to stop."""
         try:
-            while not self.stopping.is_set():
+            while not self.stopping:
                 waiting = [self._flush(), self.servo.last_frames.flush()]
                 self.events.wait(RETRY_DELAY if any(waiting) else POLL_INTERVAL)
                 if self.access_changed.is_set():
@@ -266,7 +266,7 @@ class Daemon:
 
     def close(self) -> None:
         """Stop: every session gets a last frame, files go away."""
-        self.stopping.set()
+        self.stopping = True
         self.control_events.wake()
         self.control.join()
         self.background.close()
@@ -292,7 +292,7 @@ class Daemon:
         next_telemetry = time.monotonic()
         session_events = SessionEvents()
         outboxes = [self.outboxes[transport.control] for transport in self.transports]
-        while not self.stopping.is_set():
+        while not self.stopping:
             self.control_events.wait(RETRY_DELAY if flush(outboxes) else 20)
             if time.monotonic() >= next_telemetry:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -27,10 +28,12 @@ class Stopping:
 
     def __init__(self, seconds: float = float("inf")) -> None:
         self._end = time.monotonic() + seconds
-        self._stopping = threading.Event()
+        # An Event would not do: its lock may be held where a signal's handler wants it.
+        self._stops: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def stop(self, *_: Any) -> None:
-        self._stopping.set()
+        """From any thread, and from a signal's handler."""
+        self._stops.put(None)
 
     def stop_on_signals(self) -> None:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -38,11 +41,12 @@ class Stopping:
 
     @property
     def goes_on(self) -> bool:
-        return not self._stopping.is_set() and time.monotonic() < self._end
+        return self._stops.empty() and time.monotonic() < self._end
 
     def pause(self, seconds: float) -> None:
         """Sleep so long, or until `stop`."""
-        self._stopping.wait(seconds)
+        with contextlib.suppress(queue.Empty):
+            self._stops.put(self._stops.get(timeout=seconds))  # stays stopped
 
     def looks(self, pause: float) -> Iterator[None]:
         """Yields until the end, with a pause after each."""

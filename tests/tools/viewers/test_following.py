@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+import threading
+
 import pytest
 
+from support.eventually import PATIENCE
 from torqued.tools.viewers import following as module
 from torqued.tools.viewers.following import (
     IDLE_INTERVAL,
     MAX_IDLE_BACKLOG,
     POLL_INTERVAL,
     Following,
+    Stopping,
 )
 
 
@@ -75,3 +80,26 @@ def test_who_is_not_looks_seldom_but_where_a_ring_fills(paused):
 
 def test_who_looks_seldom_anyway_does_not_look_more_often(paused):
     assert paused(0.0, pause=2 * IDLE_INTERVAL, is_watched=lambda: False) == [2 * IDLE_INTERVAL]
+
+
+def test_a_signal_may_come_anywhere_in_a_pause():
+    """Its handler runs between two instructions of the thread that pauses."""
+    ended = []
+
+    def handled(*_):
+        sys.settrace(None)
+        stopping.stop()
+        sys.settrace(handled)
+        return handled
+
+    def pause():
+        sys.settrace(handled)
+        stopping.pause(60.0)
+        sys.settrace(None)
+        ended.append(not stopping.goes_on)
+
+    stopping = Stopping()
+    thread = threading.Thread(target=pause, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    assert ended == [True]
