@@ -197,8 +197,8 @@ def mujoco_rollout(states: int) -> tuple[str, dict[str, Block]]:
         from mujoco import rollout
     except ImportError:
         return "MuJoCo's rollout is left out: mujoco is not installed", {}
+    from torqued.kernels.formats.urdf_writer import to_urdf
     from torqued.kernels.model.families import family
-    from torqued.kernels.model.urdf_writer import to_urdf
 
     robot, q, v = chain(states)
     model = mujoco.MjModel.from_xml_string(to_urdf(family("chain", 20)))

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from torqued.benchmarks.batch_contenders import TOLERANCE, Block, chain
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.families import family
-from torqued.kernels.model.urdf_writer import to_urdf
 
 #: (q, v, a), each (N, nv) → τ (N, nv).
 Torques = Callable[[Any, Any, Any], Any]

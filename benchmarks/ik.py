@@ -169,9 +169,9 @@ def mujoco_model(name: str, base: str) -> Any:
     import mujoco
 
     from torqued.kernels import Joint, Link
+    from torqued.kernels.formats.sources import read_file
+    from torqued.kernels.formats.urdf_writer import to_urdf
     from torqued.kernels.model.catalog import find_urdf
-    from torqued.kernels.model.urdf_file import read_file
-    from torqued.kernels.model.urdf_writer import to_urdf
 
     description = read_file(find_urdf(name))
     joints = tuple(replace(joint, mimic=None) for joint in description.joints)

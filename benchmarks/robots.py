@@ -27,9 +27,9 @@ from torqued.common.errors import ModelWarning, TorquedError
 from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.derivatives.space import derivative_space
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model import catalog
 from torqued.kernels.model.families import family
-from torqued.kernels.model.urdf_writer import to_urdf
 
 Array = NDArray[np.float64]
 

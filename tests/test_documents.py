@@ -19,8 +19,8 @@ import pytest
 
 from support.daemons import daemon_of
 from torqued.kernels import Robot
+from torqued.kernels.formats.sources import read_whole
 from torqued.kernels.model.catalog import find_urdf
-from torqued.kernels.model.screws_reader import read_screws
 from torqued.server.config import load_config
 from torqued.tools.cli.bench import options_parser
 from torqued.tools.cli.main import build_parser
@@ -136,7 +136,7 @@ def test_every_block_has_a_language_that_is_checked():
 @pytest.mark.parametrize("block", all_blocks("toml"), ids=lambda block: block.document.name)
 def test_settings_and_robots_load(block, tmp_path):
     if "[[link]]" in block.text:
-        Robot.from_description(read_screws(block.text), strict=True)
+        Robot.from_description(read_whole(block.text, "robot.toml"), strict=True)
         return
     file = tmp_path / "robot.toml"
     robot = "" if "[robot]" in block.text else '\n[robot]\nfamily = "chain"\ndofs = 2\n'

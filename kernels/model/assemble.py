@@ -13,6 +13,7 @@ import numpy as np
 
 from torqued.kernels.model.description import (
     JOINT_SIZES,
+    ROOT_JOINT,
     Array,
     Description,
     Inertia,
@@ -26,9 +27,8 @@ from torqued.kernels.primitives import layout
 
 X, Y, Z = np.eye(3)
 
-#: Name of the joint that a floating base adds above the root link, and where a joint of the robot
-#: has that name already.
-ROOT_JOINT, OTHER_ROOT_JOINT = "root_joint", "floating_root_joint"
+#: Name of a floating base's joint where a joint of the robot is called `ROOT_JOINT` already.
+OTHER_ROOT_JOINT = "floating_root_joint"
 
 
 def root_joint_name(description: Description) -> str:

@@ -127,7 +127,7 @@ def _robot_class() -> type[Robot]:
 
 
 def find_urdf(name: str) -> Path:
-    """The file that a name or a path means, whatever it holds; `urdf_file.py` finds that out."""
+    """The file that a name or a path means, whatever it holds; `sources.py` finds that out."""
     from torqued.kernels.model.known_robots import SHORT_NAMES
 
     path, known = Path(name), urdf_files()
@@ -144,10 +144,10 @@ def find_urdf(name: str) -> Path:
 def describe(name: str) -> Description:
     """The description of a name, with its gripper locked and its rotors, a family with its size,
     or a file."""
+    from torqued.kernels.formats.sources import read_file
     from torqued.kernels.model.families import family
     from torqued.kernels.model.lock import lock
     from torqued.kernels.model.rotors import with_armature
-    from torqued.kernels.model.urdf_file import read_file
 
     kind_and_size = family_name(name)
     if kind_and_size:
@@ -161,8 +161,8 @@ def usual_base(path: Path) -> Base:
 
     Refused where it is neither: a robot of several limbs may stand on them, or be bolted down.
     """
+    from torqued.kernels.formats.sources import read_file
     from torqued.kernels.model.known_robots import base_of
-    from torqued.kernels.model.urdf_file import read_file
 
     for known, file in urdf_files().items():
         if path == file:

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from torqued.kernels.input_checks import shown
 from torqued.kernels.model.checks_mass import MAX_NUMBER, in_range
 from torqued.kernels.model.checks_tree import cycles
 from torqued.kernels.model.description import (
@@ -17,7 +18,6 @@ from torqued.kernels.model.description import (
     Joint,
 )
 from torqued.kernels.model.diagnostics import Findings
-from torqued.kernels.model.xml_file import quoted
 
 #: How far from length one an axis, or from orthogonal a rotation, may be by rounding.
 ROUNDING = 1e-9
@@ -43,7 +43,7 @@ def check_joint(joint: Joint, findings: Findings) -> None:
     where = f"joint {joint.name!r}"
     if joint.type not in JOINT_SIZES and joint.type not in COMPOUND:
         allowed = ", ".join([*JOINT_SIZES, *sorted(COMPOUND)])
-        findings.fault(where, f"type {quoted(joint.type)} is unknown; allowed: {allowed}")
+        findings.fault(where, f"type {shown(joint.type)} is unknown; allowed: {allowed}")
     if joint.type in USES_AXIS:
         _check_axis(joint, findings)
     if not in_range(joint.pitch):

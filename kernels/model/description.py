@@ -1,16 +1,22 @@
 """What a robot is before it becomes arrays: links, joints and where they sit.
 
-A `Description` is plain, immutable data. URDF files (`urdf.py`) and the papers' families
+A `Description` is plain, immutable data. The readers of `sources.py` and the papers' families
 (`families.py`) produce it, `checks.py` judges it, `assemble.py` turns it into a `Model`.
 All lengths in metres, angles in radians, masses in kilograms.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from torqued.kernels.constraints.types import Loop
+    from torqued.kernels.contacts.types import Contact
 
 Array = NDArray[np.float64]
 
@@ -47,6 +53,10 @@ COMPOUND = frozenset({"universal", "cylindrical", "generic"})
 
 #: Allowed parts of compound joints.
 MOTIONS = ("revolute", "continuous", "prismatic")
+
+
+#: Name of the joint that a floating base adds above the root link.
+ROOT_JOINT = "root_joint"
 
 
 def _identity() -> Array:
@@ -145,3 +155,12 @@ class Description:
     notes: tuple[str, ...] = ()
     #: Joints that were locked (`lock.py`): fixed ones in `joints`.
     locked: tuple[LockedJoint, ...] = ()
+    #: "fixed" or "floating" where the file says how its root link is held.
+    base: str | None = None
+    #: Acceleration of free fall (3,) in world axes, m/s², where the file says it.
+    gravity: tuple[float, ...] | None = None
+    #: Configurations by name: positions by joint (`ROOT_JOINT`: of a floating base). Joints that
+    #: a posture does not name are where `Robot.neutral` has them.
+    postures: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
+    #: Sets of constraints by name, for `contact_dynamics`.
+    constraints: Mapping[str, tuple[Contact | Loop, ...]] = field(default_factory=dict)

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
 from torqued.common.errors import InputError, ModelError, ModelWarning
+from torqued.kernels.formats.sources import checked_path, read_file, read_whole
 from torqued.kernels.input_checks import choice, numbers, shown, similar
-from torqued.kernels.model.assemble import ROOT_JOINT, assemble, root_joint_name
+from torqued.kernels.model.assemble import assemble, root_joint_name
 from torqued.kernels.model.catalog import (
     family_name,
     find_urdf,
@@ -23,7 +24,7 @@ from torqued.kernels.model.catalog import (
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.checks_units import gravity_notes
 from torqued.kernels.model.compound import taken_apart
-from torqued.kernels.model.description import Description
+from torqued.kernels.model.description import ROOT_JOINT, Description
 from torqued.kernels.model.edit import with_links
 from torqued.kernels.model.families import family
 from torqued.kernels.model.friction import with_friction
@@ -31,9 +32,6 @@ from torqued.kernels.model.lock import Locked, lock_with_faults
 from torqued.kernels.model.model import Model
 from torqued.kernels.model.payloads import load_notes, loads_of, with_payload
 from torqued.kernels.model.rotors import rotor_notes, with_armature
-from torqued.kernels.model.screws_reader import read_screws
-from torqued.kernels.model.urdf_file import checked_path, read_file, read_whole
-from torqued.kernels.model.xml_file import read_text
 from torqued.kernels.robot.core import RobotCore
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
@@ -93,9 +91,7 @@ class Loading(RobotCore):
         cls, path: str | os.PathLike[str], base: str = "fixed", **options: Unpack[ModelOptions]
     ) -> Self:
         """The robot in a TOML file by screws, without joint frames (docs/SCREWS.md)."""
-        source = checked_path(path)
-        description = read_screws(read_text(source), source)
-        return cls(model_of(description, base, driven=True, **options))
+        return cls(model_of(read_file(path), base, driven=True, **options))
 
     @classmethod
     def from_xml(cls, text: str, base: str = "fixed", **options: Unpack[ModelOptions]) -> Self:

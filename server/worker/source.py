@@ -11,8 +11,8 @@ from typing import Any, Self
 
 from torqued.common import errors
 from torqued.common.errors import ModelWarning, TorquedError
+from torqued.kernels.formats.xml_file import read_text
 from torqued.kernels.model.model import Model
-from torqued.kernels.model.xml_file import read_text
 from torqued.server.config import Config, load_config
 
 

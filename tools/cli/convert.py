@@ -25,10 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from torqued.common.errors import InputError
+    from torqued.kernels.formats.screws_writer import to_screws
+    from torqued.kernels.formats.urdf_writer import to_urdf
     from torqued.kernels.model.catalog import describe
     from torqued.kernels.model.lock import sentence
-    from torqued.kernels.model.screws_writer import to_screws
-    from torqued.kernels.model.urdf_writer import to_urdf
 
     description = describe(args.robot)
     text = (to_screws if args.to == "screws" else to_urdf)(description)

@@ -71,8 +71,8 @@ def open_page(
     args: argparse.Namespace, title: str, robot: Any, text: str, described: dict[str, Any]
 ) -> Dash:
     from torqued.common.errors import InputError
+    from torqued.kernels.formats.xml_file import read_text
     from torqued.kernels.model import catalog
-    from torqued.kernels.model.xml_file import read_text
     from torqued.tools.viewers.dash import Dash
     from torqued.tools.viewers.history import History
     from torqued.tools.viewers.shapes import shapes_of

@@ -14,10 +14,10 @@ import numpy as np
 
 from torqued.common.errors import InputError, ModelWarning
 from torqued.kernels import Robot
+from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.description import Array, Description, Inertia, Joint, Link
 from torqued.kernels.model.lock import lock
-from torqued.kernels.model.urdf_file import read_file
 
 
 @dataclass(frozen=True)

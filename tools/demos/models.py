@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from torqued.kernels.formats.sources import read_file
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model import catalog
 from torqued.kernels.model.description import (
     Array,
@@ -21,8 +23,6 @@ from torqued.kernels.model.description import (
     Pose,
 )
 from torqued.kernels.model.lock import lock
-from torqued.kernels.model.urdf_file import read_file
-from torqued.kernels.model.urdf_writer import to_urdf
 
 #: A pose in the middle of the Panda's workspace, as its makers start from, rad.
 PANDA_READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])

@@ -15,8 +15,8 @@ import numpy as np
 
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.description import Array, Description, Limits
-from torqued.kernels.model.urdf_writer import to_urdf
 
 #: s, of MuJoCo's own steps.
 SUBSTEP = 5e-4

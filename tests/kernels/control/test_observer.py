@@ -9,8 +9,8 @@ import pytest
 
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
+from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model.catalog import find_urdf
-from torqued.kernels.model.urdf_file import read_file
 from torqued.tools.demos.plant import Plant, Push
 
 STEP = 1e-3

@@ -9,8 +9,8 @@ import pytest
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.control.unknown_load import INERTIA, SLOW_A, SLOW_R
+from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model.catalog import find_urdf
-from torqued.kernels.model.urdf_file import read_file
 from torqued.tools.demos.models import with_payload
 from torqued.tools.demos.plant import Plant, Push
 

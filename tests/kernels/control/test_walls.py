@@ -7,8 +7,8 @@ from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.control.wall_options import walls_of
+from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model.catalog import find_urdf
-from torqued.kernels.model.urdf_file import read_file
 from torqued.tools.demos.generalize_robots import heavier
 from torqued.tools.demos.plant import Plant
 

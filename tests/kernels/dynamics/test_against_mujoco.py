@@ -11,8 +11,8 @@ from support.cases import BASES, GRAVITY, with_random_armature
 from support.random_trees import random_tree
 from support.robots import load_real, random_motion, robot_urdfs
 from torqued.kernels import Robot
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.families import FAMILIES, family
-from torqued.kernels.model.urdf_writer import to_urdf
 
 pytest.importorskip("mujoco")
 

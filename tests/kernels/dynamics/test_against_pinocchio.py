@@ -17,8 +17,8 @@ from support.robots import load_real, random_motion, robot_urdfs
 from torqued.common.errors import NumericalError
 from torqued.kernels import Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
+from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model.description import Array
-from torqued.kernels.model.urdf_file import read_file
 
 pytest.importorskip("pinocchio")
 

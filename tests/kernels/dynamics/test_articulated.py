@@ -10,10 +10,10 @@ from oracles.literal_tree import LiteralTree
 from support.agreement import assert_agree
 from support.textbook import LIMITS, X, Z, body, chain
 from torqued.kernels import InputError, ModelError, ModelWarning, NumericalError, Robot
+from torqued.kernels.formats.sources import read_whole
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.description import Description, Joint, Link, Mimic
 from torqued.kernels.model.families import family
-from torqued.kernels.model.urdf_file import read_whole
 
 
 class TestSolve:

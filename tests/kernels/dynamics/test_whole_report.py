@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torqued.kernels import ModelError, Robot
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.families import family
-from torqued.kernels.model.urdf_writer import to_urdf
 from torqued.kernels.robot.loading import read_whole
 
 FAULTY = """

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from torqued.common.errors import InputError
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model import catalog, families, known_robots
 from torqued.kernels.model.description import Description, Joint, Link
-from torqued.kernels.model.urdf_writer import to_urdf
 
 
 @pytest.fixture

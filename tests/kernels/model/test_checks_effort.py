@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.families import family
-from torqued.kernels.model.urdf_file import read_file
 
 
 def told(description):

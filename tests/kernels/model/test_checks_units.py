@@ -8,10 +8,10 @@ import pytest
 from support.model_cases import SOLID, arm, joint, robot, warning
 from support.robots import robot_urdfs
 from torqued.kernels import ModelError, ModelWarning, Robot
+from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.checks_units import MAX_ANGLE, MAX_DEGREES, MAX_GRAVITY, MAX_LENGTH
 from torqued.kernels.model.description import Inertia, Limits, Pose
-from torqued.kernels.model.urdf_file import read_file
 
 
 def moved(x: float) -> Pose:

@@ -11,10 +11,10 @@ from support.agreement import assert_agree
 from support.random_trees import random_tree
 from support.robots import random_motion
 from torqued.kernels import Inertia, InputError, Pose, Robot
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.edit import with_links
 from torqued.kernels.model.families import family
 from torqued.kernels.model.rotations import rotation_from_rpy
-from torqued.kernels.model.urdf_writer import to_urdf
 from torqued.server.config import RobotConfig
 
 ARM = family("chain", 5, seed=3)

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torqued.common.errors import InputError
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.families import FAMILIES, family
-from torqued.kernels.model.urdf_writer import to_urdf
 
 
 def parents(description: Description) -> dict[str, str]:

@@ -19,14 +19,13 @@ from support.random_trees import random_tree
 from support.robots import random_motion
 from torqued.common.errors import InputError, ModelError
 from torqued.kernels import Robot
+from torqued.kernels.formats.screws_writer import to_screws
+from torqued.kernels.formats.sources import read_whole
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.catalog import describe, find_urdf, urdf_files, usual_locked
 from torqued.kernels.model.description import SINGLE_DOF, Description, Limits, Mimic
 from torqued.kernels.model.known_robots import GRIPPERS
 from torqued.kernels.model.lock import lock, sentence
-from torqued.kernels.model.screws_reader import read_screws
-from torqued.kernels.model.screws_writer import to_screws
-from torqued.kernels.model.urdf_file import read_whole
-from torqued.kernels.model.urdf_writer import to_urdf
 
 FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
 #: Joints that Pinocchio has in torqued's coordinates.
@@ -258,7 +257,7 @@ def test_text_file_and_configuration_take_locked_joints(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "written", [lambda d: read_whole(to_urdf(d)), lambda d: read_screws(to_screws(d), "arm.toml")]
+    "written", [lambda d: read_whole(to_urdf(d)), lambda d: read_whole(to_screws(d), "arm.toml")]
 )
 def test_files_have_locked_joints_as_fixed_ones(written):
     description = lock(random_tree(np.random.default_rng(3), 6, ("revolute", "prismatic")), {})

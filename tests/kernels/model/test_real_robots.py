@@ -12,10 +12,10 @@ import pytest
 
 from support.robots import robot_urdfs
 from torqued.common.errors import ModelError
+from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model.bodies import Bodies
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Inertia, Pose
-from torqued.kernels.model.urdf_file import read_file
 
 pin = pytest.importorskip("pinocchio")
 

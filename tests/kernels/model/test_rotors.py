@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from torqued.kernels import ModelError, ModelWarning, Robot
+from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model import catalog
 from torqued.kernels.model.known_robots import ROTORS
-from torqued.kernels.model.urdf_file import read_file
 from torqued.server.config import RobotConfig
 
 ARM = """<robot name="arm"><link name="base"/>

@@ -12,8 +12,8 @@ import pytest
 from support.agreement import assert_agree
 from support.robots import robot_urdfs
 from torqued.kernels import InputError, ModelError, ModelWarning, Robot
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.families import family
-from torqued.kernels.model.urdf_writer import to_urdf
 
 ARM = family("chain", 3, seed=2)
 Q = np.array([0.1, -0.2, 0.3])

@@ -7,8 +7,8 @@ import pytest
 from support.agreement import assert_agree
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
+from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model.catalog import describe, find_urdf
-from torqued.kernels.model.urdf_file import read_file
 from torqued.tools.demos.live_robot import OwnPlant
 from torqued.tools.demos.models import PANDA_READY, panda, with_payload
 from torqued.tools.demos.plant import Plant, Push, Toucher, Wall

@@ -11,10 +11,10 @@ import pytest
 from support.disturbances import CENTRES, friction_of, plant_of
 from torqued.common.errors import InputError, ModelWarning
 from torqued.kernels import Robot
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.catalog import describe
 from torqued.kernels.model.description import Inertia
 from torqued.kernels.model.rotors import with_armature
-from torqued.kernels.model.urdf_writer import to_urdf
 from torqued.server.config import RobotConfig
 from torqued.tools.cli.identify import toml
 from torqued.tools.cli.options import as_json

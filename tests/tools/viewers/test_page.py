@@ -15,8 +15,8 @@ from support.viewing import ROBOT, Recording, Viewer
 from torqued.client import TimeoutError
 from torqued.common.status import STATUS
 from torqued.kernels import Robot
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.catalog import describe
-from torqued.kernels.model.urdf_writer import to_urdf
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PROGRAM, reason="chromium is not installed")]
 

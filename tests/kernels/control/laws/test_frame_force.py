@@ -11,8 +11,8 @@ from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.poses import Poses
 from torqued.kernels.control.stability import spectral_radii
+from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model.catalog import find_urdf
-from torqued.kernels.model.urdf_file import read_file
 from torqued.tools.demos.plant import Plant, Toucher, Wall
 
 RADIUS, GAP, WANTED = 0.02, 0.003, 15.0

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torqued.common.errors import ModelError
+from torqued.kernels.formats.sources import read_file, read_whole
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.families import family
-from torqued.kernels.model.urdf_file import read_file, read_whole
-from torqued.kernels.model.urdf_writer import to_urdf
 
 
 def test_the_text_that_fuzzing_starts_from_is_sound():

@@ -36,7 +36,8 @@ from typing import Any
 
 import numpy as np
 
-from torqued.common.errors import InputError, ModelError
+from torqued.common.errors import ModelError
+from torqued.kernels.formats.robot_file import RobotFile
 from torqued.kernels.input_checks import shown
 from torqued.kernels.model.checks import further_faults
 from torqued.kernels.model.description import (
@@ -74,12 +75,11 @@ ROTATION_TOLERANCE = 1e-9
 LARGEST = sys.float_info.max
 
 
-def read_screws(text: Any, source: str = "<text>") -> Description:
-    """The robot of a TOML text; what cannot be read and what makes no sense in one `ModelError`."""
-    if not isinstance(text, str):
-        raise InputError(f"text: {shown(text)}, expected a text", "text", None, "a text")
+def read_screws(file: RobotFile) -> Description:
+    """The robot; what cannot be read and what makes no sense in one `ModelError`."""
+    source = file.source
     try:
-        table = tomllib.loads(text)
+        table = tomllib.loads(file.text)
     except (ValueError, RecursionError) as error:
         raise ModelError(source, [f"cannot be read as TOML: {error}"]) from None
     if "robot" in table:

@@ -14,13 +14,12 @@ from support.agreement import assert_agree, largest
 from support.random_trees import random_tree
 from support.robots import random_motion
 from torqued.kernels import InputError, ModelError, ModelWarning, Robot
+from torqued.kernels.formats.screws_writer import to_screws
+from torqued.kernels.formats.sources import read_file, read_whole
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.catalog import urdf_files
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description
-from torqued.kernels.model.screws_reader import read_screws
-from torqued.kernels.model.screws_writer import to_screws
-from torqued.kernels.model.urdf_file import read_file, read_whole
-from torqued.kernels.model.urdf_writer import to_urdf
 
 
 def assert_same_robot(first: Robot, second: Robot, seed: int = 0) -> None:
@@ -48,7 +47,7 @@ def loaded(description: Description, base: str) -> Robot:
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_random_tree_of_all_types_is_the_same_by_screws(seed, bodies):
     written = random_tree(np.random.default_rng(seed), bodies, mimics=True)
-    read = read_screws(to_screws(written))
+    read = read_whole(to_screws(written), "robot.toml")
     assert [link.name for link in read.links] == [link.name for link in written.links]
     assert [joint.mimic for joint in read.joints] == [joint.mimic for joint in written.joints]
     assert_same_robot(loaded(written, "floating"), loaded(read, "floating"), seed)
@@ -64,7 +63,7 @@ def test_every_file_that_can_be_loaded_is_the_same_by_screws_and_back_as_urdf():
                 robot = Robot.from_urdf(path, "floating", accept_unphysical=True)
             except ModelError:
                 continue
-            read = read_screws(to_screws(read_file(path)))
+            read = read_whole(to_screws(read_file(path)), "robot.toml")
             back = read_whole(to_urdf(read))
         assert_same_robot(robot, loaded(read, "floating"))
         assert_same_robot(robot, loaded(back, "floating"))
@@ -131,7 +130,7 @@ def test_robot_without_any_frames_is_that_of_its_drawing(tmp_path):
 
 def test_screws_are_those_of_the_paper():
     """Y = (e, y × e) of [M18] eq. 94 is the spatial Jacobian with all coordinates zero."""
-    robot = Robot.from_description(read_screws(DRAWING))
+    robot = Robot.from_description(read_whole(DRAWING, "robot.toml"))
     J = robot.frame_jacobian(np.zeros(2), "lower", "spatial")
     e = np.array([0.0, 1.0, 0.0])
     for k, y in enumerate(([0, 3, 0.2], [1, -1, 0.2])):
@@ -176,7 +175,7 @@ def test_configuration_names_a_file_by_screws(tmp_path):
 )
 def test_faults_are_named(old, new, message):
     with pytest.raises(ModelError) as caught:
-        check(read_screws(DRAWING.replace(old, new, 1), "two.toml"))
+        check(read_whole(DRAWING.replace(old, new, 1), "two.toml"))
     assert message in str(caught.value)
     assert str(caught.value).startswith("two.toml: ")
 
@@ -184,15 +183,15 @@ def test_faults_are_named(old, new, message):
 def test_all_faults_come_in_one_report():
     text = DRAWING.replace("mass = 2.0", "mass = []").replace("point = [1, -1, 0.2]", "")
     with pytest.raises(ModelError) as caught:
-        read_screws(text)
+        read_whole(text, "robot.toml")
     assert len(caught.value.problems) == 2
 
 
 def test_no_text_is_refused():
     with pytest.raises(InputError, match="text: 3, expected a text"):
-        read_screws(3)
+        read_whole(3, "robot.toml")
     with pytest.raises(ModelError, match=r"\[\[link\]\] is missing"):
-        read_screws("")
+        read_whole("", "robot.toml")
 
 
 @settings(max_examples=200)
@@ -204,4 +203,4 @@ def test_damaged_texts_give_errors_of_torqued_only(data):
         length = data.draw(st.integers(0, 12))
         text = text[:at] + data.draw(st.text(max_size=4)) + text[at + length :]
     with suppress(ModelError):
-        check(read_screws(text))
+        check(read_whole(text, "robot.toml"))

@@ -19,6 +19,9 @@ from dataclasses import replace
 import numpy as np
 
 from torqued.common.errors import ModelError
+from torqued.kernels.formats.robot_file import RobotFile
+from torqued.kernels.formats.xml_file import Node, parse_root, quoted
+from torqued.kernels.model.checks import further_faults
 from torqued.kernels.model.description import (
     COMPOUND,
     JOINT_SIZES,
@@ -35,7 +38,6 @@ from torqued.kernels.model.description import (
 from torqued.kernels.model.diagnostics import Findings
 from torqued.kernels.model.rotations import rotation_from_quaternion, rotation_from_rpy
 from torqued.kernels.model.rotors import MOTOR
-from torqued.kernels.model.xml_file import Node, parse_root, quoted
 
 #: Tags with a meaning, here or for other programs, by where they stand below <robot>.
 #: Others are ignored as well, but with a warning.
@@ -51,12 +53,17 @@ KNOWN_TAGS = {
 UNIT_AXIS_TOLERANCE = 1e-3
 
 
+def read_urdf(file: RobotFile) -> Description:
+    """The robot; what cannot be read and what makes no sense in one `ModelError`."""
+    description, faults = parse_with_faults(file.text, file.source)
+    if faults:
+        raise ModelError(file.source, faults + further_faults(description, faults))
+    return description
+
+
 def parse_with_faults(text: str, source: str) -> tuple[Description, list[str]]:
     """As much of the robot as can be read, and what cannot."""
     root = parse_root(text, source)
-    if root.tag == "mujoco":
-        problem = "MJCF file (root element <mujoco>): use this robot's URDF, or convert it to URDF"
-        raise ModelError(source, [problem])
     if root.tag != "robot":
         raise ModelError(source, [f"the root element is <{root.tag}>; a URDF starts with <robot>"])
     findings = Findings()

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from torqued.common.errors import ModelError
+from torqued.kernels.formats.sources import read_file, read_whole
+from torqued.kernels.formats.urdf import parse_with_faults
 from torqued.kernels.model.description import Joint, Limits, Mimic
-from torqued.kernels.model.urdf import parse_with_faults
-from torqued.kernels.model.urdf_file import read_file, read_whole
 
 MASS = '<mass value="1"/><inertia ixx="1" iyy="2" izz="2.5" ixy="0" ixz="0" iyz="0"/>'
 ENDS = '<parent link="a"/><child link="b"/>'

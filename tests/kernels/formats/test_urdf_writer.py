@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.random_trees import ALL_TYPES, random_tree
+from torqued.kernels.formats.sources import read_whole
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.description import Description, Limits
 from torqued.kernels.model.families import family
-from torqued.kernels.model.urdf_file import read_whole
-from torqued.kernels.model.urdf_writer import to_urdf
 
 SEEDS = st.integers(0, 2**32)
 BODIES = st.integers(1, 12)

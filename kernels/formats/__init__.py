@@ -1,0 +1,1 @@
+"""Files that describe robots, and readers and writers of them."""
