@@ -111,10 +111,10 @@ def in_pink(robot: Robot, name: str) -> Solver:
     import pink
     import pinocchio as pin
 
-    from torqued.kernels.model.catalog import find_urdf
+    from torqued.kernels.model.catalog import find_file
 
     base = [pin.JointModelFreeFlyer()] if robot.model.base == "floating" else []
-    model = pin.buildModelFromUrdf(str(find_urdf(name)), *base)
+    model = pin.buildModelFromUrdf(str(find_file(name)), *base)
     data, chart = model.createData(), robot.chart("pinocchio")
     start = chart.from_native(middle(robot))
 
@@ -171,9 +171,9 @@ def mujoco_model(name: str, base: str) -> Any:
     from torqued.kernels import Joint, Link
     from torqued.kernels.formats.sources import read_file
     from torqued.kernels.formats.urdf_writer import to_urdf
-    from torqued.kernels.model.catalog import find_urdf
+    from torqued.kernels.model.catalog import find_file
 
-    description = read_file(find_urdf(name))
+    description = read_file(find_file(name))
     joints = tuple(replace(joint, mimic=None) for joint in description.joints)
     description = replace(description, joints=joints)
     if base == "floating":  # by a joint to what MuJoCo takes for the world

@@ -245,7 +245,7 @@ class Case:
 def require_known(name: str) -> None:
     """Raises for a name that `load` does not know."""
     if not _FAMILY_NAME.fullmatch(name):
-        catalog.find_urdf(FILES.get(name, name))
+        catalog.find_file(FILES.get(name, name))
 
 
 def load(name: str, states: int) -> Case:
@@ -253,7 +253,7 @@ def load(name: str, states: int) -> Case:
     known = _FAMILY_NAME.fullmatch(name)
     if known:
         return load_family(known[1], int(known[2]), states)
-    path = catalog.find_urdf(FILES.get(name, name))
+    path = catalog.find_file(FILES.get(name, name))
     floating = name == "talos"
     with warnings.catch_warnings():
         # Faults of the file that do no harm are not this command's subject.

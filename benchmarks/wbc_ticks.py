@@ -93,7 +93,7 @@ def bent_configuration(robot: Robot) -> Array:
 
 def talos_ticks(count: int) -> Ticks:
     """The law in a loop with a robot that does what the law computes."""
-    path = catalog.find_urdf("talos_reduced")
+    path = catalog.find_file("talos_reduced")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         robot = Robot.from_urdf(path, base="floating", mimic="free")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Self, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -20,18 +21,17 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
-    model_validator,
 )
 from pydantic.fields import FieldInfo
 
 from torqued.client.endpoints import default_folder, host_and_port
-from torqued.common.errors import InputError, TorquedError
+from torqued.common.errors import TorquedError
 from torqued.kernels import Robot
 from torqued.kernels.control.laws import LAWS
+from torqued.kernels.formats.sources import standalone
 from torqued.kernels.input_checks import shown, similar
 from torqued.kernels.model import catalog
-from torqued.kernels.model.edit import with_links
-from torqued.kernels.robot.loading import CONFIG_KEYS, equipped
+from torqued.kernels.robot.options import option_problems, with_source
 from torqued.server.access.rate_limits import Limits
 from torqued.server.loop.session import Safety
 from torqued.server.observation.ring import DEFAULT_SIZE
@@ -49,103 +49,40 @@ class ConfigError(TorquedError):
             super().__init__("\n  - ".join([about, *self.problems]))
 
 
-class RobotConfig(BaseModel):
-    """`[robot]`: exactly one of `model`, `urdf`, `screws` and `family`, and how to load it."""
+@dataclass(frozen=True)
+class RobotConfig:
+    """`[robot]`: where the robot comes from, and the options of `Robot.load`."""
 
-    model_config = ConfigDict(extra="forbid")
+    options: dict[str, Any]  # of `Robot.load`, `model` its source
 
-    model: str | None = None  # a name that `torqued models` lists
-    urdf: Path | None = None  # a file, relative to the configuration
-    screws: Path | None = None  # a robot by screws, likewise (docs/SCREWS.md)
-    family: Literal["chain", "tree", "biped", "quadruped"] | None = None
-    dofs: int | None = Field(None, ge=1, le=1000)  # of a family
-    seed: int = 0  # of a family
-    base: Literal["fixed", "floating"] | None = None  # default: the robot's usual one
-    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)  # m/s²
-    #: kernels/model/rotors.py; default: what is published of a named robot
-    armature: dict[str, float | dict[str, float]] | None = None
-    links: list[dict[str, Any]] | None = None  # in place of the file's, kernels/model/edit.py
-    tool: dict[str, Any] | list[dict[str, Any]] | None = None  # kernels/model/payloads.py
-    payload: dict[str, Any] | list[dict[str, Any]] | None = None  # the same
-    friction: dict[str, Any] | None = None  # measured, kernels/model/friction.py
-    mimic: Literal["follow", "free"] = "follow"
-    locked: dict[str, Any] | list[Any] | None = None  # kernels/model/lock.py; default: grippers
-    strict: bool = False
-    accept_unphysical: bool = False
+    @property
+    def model(self) -> str:
+        return str(self.options["model"])
 
-    @field_validator("model")
-    @classmethod
-    def _known(cls, name: str | None) -> str | None:
-        if name is not None and not catalog.family_name(name):
-            try:
-                catalog.find_urdf(name)
-            except InputError as error:
-                raise ValueError(str(error)) from None
-        return name
-
-    @field_validator("urdf", "screws")
-    @classmethod
-    def _beside_the_file(cls, path: Path | None, info: ValidationInfo) -> Path | None:
-        if path is None:
-            return None
-        path = Path((info.context or {}).get("folder", ".")) / path
-        if not path.exists():
-            raise ValueError(f"file {path} does not exist")
-        return path
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Self:
-        if problem := source_problem(self.model_dump(exclude_none=True)):
-            raise ValueError(problem)
-        if self.locked is None:  # what a recording keeps is complete without the name
-            self.locked = list(catalog.usual_locked(self.model or ""))
-        if self.armature is None:
-            self.armature = {**catalog.usual_armature(self.model or "")}
-        return self
+    @property
+    def is_file(self) -> bool:
+        """Whether it was given by its path, not by name."""
+        return Path(self.model).is_file()
 
     def load(self) -> Robot:
-        """The robot with tool, payload and friction; all faults of its file as one `ModelError`."""
-        carried = {"robot.tool": self.tool, "robot.payload": self.payload}
-        model = with_links(self._bare().model, "robot.links", self.links)
-        return Robot(equipped(model, carried, self.friction))
+        """The robot; all faults of its file as one `ModelError`."""
+        return Robot.load(self.model, **{k: v for k, v in self.options.items() if k != "model"})
 
-    def _bare(self) -> Robot:
-        options: dict[str, Any] = self.model_dump(
-            include={"gravity", "armature", "mimic", "locked", "strict", "accept_unphysical"}
-        )
-        if self.base:
-            options["base"] = self.base
-        if self.family and self.dofs:
-            return Robot.family(self.family, self.dofs, self.seed, **options)
-        named = catalog.family_name(self.model or "")
-        if named:
-            return Robot.family(*named, **options)
-        path = self.file() or Path()
-        options.setdefault("base", self.base or catalog.usual_base(path))
-        return (Robot.from_screws if self.screws else Robot.from_urdf)(path, **options)
-
-    def file(self) -> Path | None:
-        """The file that describes the robot; a family has none."""
-        if self.family or catalog.family_name(self.model or ""):
-            return None
-        return self.urdf or self.screws or Path(catalog.find_urdf(self.model or ""))
-
-
-def source_problem(given: Mapping[str, Any]) -> str | None:
-    """What is wrong with the keys that say where a robot comes from."""
-    if sum(key in given for key in ("model", "urdf", "screws", "family")) != 1:
-        return "expected exactly one of 'model', 'urdf', 'screws' and 'family'"
-    return (
-        None
-        if ("family" in given) == ("dofs" in given)
-        else "'family' and 'dofs' require each other"
-    )
+    def described(self) -> tuple[dict[str, Any], str]:
+        """The options, complete without the robot's name, and a text that holds all of its file."""
+        options = dict(self.options)
+        if catalog.family_name(self.model):
+            return options, ""
+        for key, usual in (("locked", catalog.usual_locked), ("armature", catalog.usual_armature)):
+            options.setdefault(key, usual(self.model))
+        arguments = options.pop("arguments", None) or catalog.usual_arguments(self.model)
+        return options, standalone(catalog.find_file(self.model), arguments)
 
 
 class Config(BaseModel):
     """The configuration of a daemon."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     robot: RobotConfig
     name: str | None = Field(None, pattern=r"^[A-Za-z0-9_-]+$")  # name of the sockets
@@ -254,9 +191,7 @@ class Config(BaseModel):
         """The configured name, or the robot's own with other characters replaced."""
         if self.name:
             return self.name
-        if self.robot.model and "/" not in self.robot.model:
-            return _for_files(self.robot.model)
-        return _for_files(robot.name)
+        return _for_files(robot.name if self.robot.is_file else self.robot.model)
 
 
 def _for_files(name: str) -> str:
@@ -284,45 +219,36 @@ def load_config(
         if value is not None:
             values[key] = value
             sources[key] = COMMAND_LINE
-    folder = file.parent if file and "robot" not in options else "."
-    problems = {
-        place: _problem(place, "type", value, sources) for place, value in _texts(values, sources)
-    }
-    robot = values.get("robot")
-    if isinstance(robot, dict) and (problem := source_problem(robot)):
-        problems[("robot",)] = _problem(("robot",), "value_error", robot, sources, problem)
+    folder = file.parent if file and "robot" not in options else Path()
+    problems: dict[tuple[str, ...], str] = {}
+    if "robot" in values:
+        for key, words in option_problems(values["robot"], folder).items():
+            place = ("robot", key) if key else ("robot",)
+            problems[place] = _name(place, sources)[0] + words
+        found = {} if problems else with_source(values["robot"], folder)
+        values["robot"] = RobotConfig(found)
+    for key, value in values.items():
+        if _is_misplaced_text(key, value, sources.get(key, "")):
+            problems[(key,)] = _problem(key, "type", value, sources)
     try:
-        config = Config.model_validate(values, context={"folder": folder})
+        config = Config.model_validate(values)
     except ValidationError as error:
         for fault in error.errors():
-            place = tuple(map(str, fault["loc"][: 2 if fault["loc"][0] == "robot" else 1]))
-            value = values.get(place[0])
-            if len(place) == 2 and isinstance(value, dict):
-                value = value.get(place[1])
-            kind = fault["type"] if len(place) == len(fault["loc"]) else "inside"
-            problem = _problem(place, kind, value, sources, fault["msg"])
-            problems.setdefault(place, problem)
+            key = str(fault["loc"][0])
+            kind = fault["type"] if len(fault["loc"]) == 1 else "inside"
+            problem = _problem(key, kind, values.get(key), sources, fault["msg"])
+            problems.setdefault((key,), problem)
     if problems:
         raise ConfigError(str(file or ""), list(problems.values()))
     return config
 
 
-def _texts(
-    values: Mapping[str, Any], sources: Mapping[str, str]
-) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _is_misplaced_text(key: str, value: Any, source: str) -> bool:
     """Values of a file in quotes where numbers or `true` belong, which pydantic would convert, and
     `true` where numbers do. The environment and the command line have texts only."""
-    tables: list[tuple[tuple[str, ...], type[BaseModel], Any]] = [
-        (("robot",), RobotConfig, values.get("robot")),
-        ((), Config, values),
-    ]
-    for prefix, table, given in tables:
-        for key, value in given.items() if isinstance(given, dict) else ():
-            kind = _kind(table.model_fields[key].annotation) if key in table.model_fields else ""
-            wrong = (str,) if kind == "true or false" else (str, bool)
-            place = (*prefix, key)
-            if kind in KINDS.values() and isinstance(value, wrong) and not sources[place[0]]:
-                yield place, value
+    kind = _kind(Config.model_fields[key].annotation) if key in Config.model_fields else ""
+    wrong = (str,) if kind == "true or false" else (str, bool)
+    return kind in KINDS.values() and isinstance(value, wrong) and not source
 
 
 #: Source of a value from the command line; its option is named as it was given.
@@ -337,29 +263,33 @@ def _read(file: Path) -> dict[str, Any]:
         raise ConfigError(str(file), [f"cannot be read as TOML: {error}"]) from None
 
 
+def _name(place: tuple[str, ...], sources: Mapping[str, str]) -> tuple[str, str]:
+    """What a key is called in a message, and where its value comes from."""
+    key, source = ".".join(place), sources.get(place[0], "")
+    if source == COMMAND_LINE:
+        return OPTIONS.get(key, f"--{place[-1].replace('_', '-')}"), ""
+    return f"key {key!r}", source
+
+
 def _problem(
-    place: tuple[str, ...], fault: str, value: Any, sources: Mapping[str, str], message: str = ""
+    key: str, fault: str, value: Any, sources: Mapping[str, str], message: str = ""
 ) -> str:
     """One fault in one sentence: the key, its value and what is allowed."""
-    key, source = ".".join(place), sources.get(place[0], "")
-    name = f"key {key!r}"
-    if source == COMMAND_LINE:
-        name, source = OPTIONS.get(key, f"--{place[-1].replace('_', '-')}"), ""
+    name, source = _name((key,), sources)
     if fault == "missing":
         return f"{name} is missing"
-    fields = (RobotConfig if len(place) == 2 else Config).model_fields
+    fields = Config.model_fields
     if fault == "extra_forbidden":
-        return f"{name} is unknown{source}{similar(place[-1], fields)}"
+        return f"{name} is unknown{source}{similar(key, fields)}"
     if fault == "value_error":
         return f"{name}{source}: {message.removeprefix('Value error, ')}"
-    return f"{name} is {shown(value)}{source}, expected {_expected(place[-1], fields[place[-1]])}"
+    return f"{name} is {shown(value)}{source}, expected {_expected(key, fields[key])}"
 
 
 #: What values of a type are called.
 KINDS = {float: "a number", int: "a whole number", bool: "true or false"}
 #: What keys expect that are not one of these, and not a text.
 EXPECTED = {
-    "robot": 'a table, such as [robot] with model = "panda"',
     "name": "letters, digits, _ and -",
     "session_ports": "first and last port",
     "laws": "a list of laws",
@@ -381,8 +311,6 @@ def _expected(key: str, field: FieldInfo) -> str:
     kind = _kind(field.annotation)
     if key in EXPECTED:
         return EXPECTED[key]
-    if kind == "a text" and key in CONFIG_KEYS:
-        return CONFIG_KEYS[key][1]
     bounds = {
         name: f"{getattr(item, name):g}"
         for item in field.metadata

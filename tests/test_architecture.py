@@ -199,7 +199,7 @@ def test_command_line_help_loads_neither_numba_nor_rich():
 
 
 def test_looking_up_a_robot_does_not_load_the_kernels():
-    loaded = loaded_by("from torqued.kernels.model.catalog import find_urdf")
+    loaded = loaded_by("from torqued.kernels.model.catalog import find_file")
     assert "torqued.kernels.model.catalog" in loaded
     assert loaded.isdisjoint({"numba", "numpy"})
 

@@ -20,7 +20,7 @@ import pytest
 from support.daemons import daemon_of
 from torqued.kernels import Robot
 from torqued.kernels.formats.sources import read_whole
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.server.config import load_config
 from torqued.tools.cli.bench import options_parser
 from torqued.tools.cli.main import build_parser
@@ -90,7 +90,7 @@ TORQUED_LINES = list(torqued_lines())
 def place(tmp_path_factory):
     """A folder to run in, with a robot's file."""
     place = tmp_path_factory.mktemp("documents")
-    shutil.copy(find_urdf("panda"), place / "panda.urdf")
+    shutil.copy(find_file("panda"), place / "panda.urdf")
     return place
 
 

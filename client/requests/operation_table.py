@@ -108,8 +108,8 @@ TABLE = (
         "hello",
         READ,
         reply="name, base, nq, nv, joints, joint_slices, locked, frames, limits, neutral, "
-        "gravity_vector, warnings, conventions, operations, endpoints, rights, rate, deadline, "
-        "realtime",
+        "postures, gravity_vector, warnings, conventions, operations, endpoints, rights, rate, "
+        "deadline, realtime",
         socket=REQUEST,
     ),
     _computation("dynamics", "q", "v, want, frames, representation, coordinates", "those wanted"),

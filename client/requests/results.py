@@ -42,6 +42,7 @@ class Hello(Result):
     frames: list[str]
     limits: dict[str, Array]  # lower, upper (nq,); velocity, effort, … (nv,); inf: not known
     neutral: Array  # (nq,)
+    postures: dict[str, Array]  # by name, (nq,)
     gravity_vector: Array  # (3,) m/s², world axes
     warnings: list[str]  # harmless faults of the robot's file
     conventions: str

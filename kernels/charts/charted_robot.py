@@ -184,6 +184,10 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
         return self.chart.from_native(self.robot.neutral())
 
     @finite_arithmetic
+    def posture(self, name: str) -> Array:
+        return self.chart.from_native(self.robot.posture(name))
+
+    @finite_arithmetic
     def random_state(self, rng: np.random.Generator) -> tuple[Array, Array]:
         q, v = self.robot.random_state(rng)
         return self.chart.from_native(q), self.chart.A_inverse(q) @ v

@@ -17,6 +17,7 @@ from torqued.common.errors import InputError, ModelError
 from torqued.kernels.formats.robot_file import RobotFile
 from torqued.kernels.formats.screws_reader import read_screws
 from torqued.kernels.formats.urdf import read_urdf
+from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.formats.xml_file import read_text
 from torqued.kernels.input_checks import shown
 from torqued.kernels.model.description import Description
@@ -40,15 +41,28 @@ _XACRO = re.compile(r"<xacro:|\$\{|=\s*[\"']\$\(", re.ASCII)
 
 def read_file(path: Any, arguments: Mapping[str, str] | None = None) -> Description:
     """The robot of a file; `arguments` are those of a xacro file."""
+    return read(opened(path, arguments))
+
+
+def opened(path: Any, arguments: Mapping[str, str] | None = None) -> RobotFile:
+    """A file with its text."""
     source = checked_path(path)
-    return read(RobotFile(read_text(source), source, Path(source).parent, dict(arguments or {})))
+    return RobotFile(read_text(source), source, Path(source).parent, dict(arguments or {}))
 
 
-def read_whole(text: Any, source: str = "<text>") -> Description:
+def standalone(path: Any, arguments: Mapping[str, str] | None = None) -> str:
+    """A text that is the whole robot, whatever its file refers to: URDF or TOML."""
+    file = opened(path, arguments)
+    return file.text if kind_of(file) in ("urdf", "toml") else to_urdf(read(file))
+
+
+def read_whole(
+    text: Any, source: str = "<text>", arguments: Mapping[str, str] | None = None
+) -> Description:
     """The robot of a text."""
     if not isinstance(text, str):
         raise InputError(f"text: {shown(text)}, expected a text", "text", None, "a text")
-    return read(RobotFile(text, source))
+    return read(RobotFile(text, source, None, dict(arguments or {})))
 
 
 def read(file: RobotFile) -> Description:

@@ -285,4 +285,7 @@ def assemble(
         mimics=mimics,
         warnings=warnings,
         locked=description.locked,
+        postures=description.postures,
+        constraints=description.constraints,
+        description=description,
     )

@@ -1,9 +1,9 @@
 """The robots that torqued knows by name.
 
-Two sources: the URDF files of the example-robot-data package, when it is installed, named after
-their files (`panda`, `icub`) or in short (`ur5`, `talos`); and the families of the papers at any
-size (`chain20`, `tree50`). Wherever a name is accepted, the path of a URDF file is accepted too,
-and that of a robot by screws (.toml).
+Three sources: the URDF files of the example-robot-data package, when it is installed, named after
+their files (`panda`, `icub`) or in short (`ur5`, `talos`); the families of the papers at any size
+(`chain20`, `tree50`); and the modules of the package robot_descriptions (`ur5e_description`).
+Wherever a name is accepted, the path of a file is accepted too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from torqued.common.errors import InputError, ModelError, ModelWarning
+from torqued.kernels.model import robot_descriptions
 
 if TYPE_CHECKING:
     from torqued.kernels import Robot
@@ -126,19 +127,38 @@ def _robot_class() -> type[Robot]:
     return Robot
 
 
-def find_urdf(name: str) -> Path:
+def find_file(name: str) -> Path:
     """The file that a name or a path means, whatever it holds; `sources.py` finds that out."""
+    module = check_name(name)
+    if module:
+        return robot_descriptions.located(module).path
+    return urdf_files().get(_meant(name), Path(name))
+
+
+def check_name(name: str) -> str | None:
+    """The module of robot_descriptions that a name means, if it does; an `InputError` where a name
+    means nothing."""
+    path, known = Path(name), urdf_files()
+    if family_name(name) or _meant(name) in known or path.is_file():
+        return None
+    if module := robot_descriptions.module_of(name):
+        return module
+    if path.suffix or os.sep in name:
+        what = "is not a file" if path.exists() else "no such file"
+        raise InputError(f"robot {name!r}: {what}")
+    raise InputError(f"robot {name!r} is not known; {_advice(name, known)}")
+
+
+def _meant(name: str) -> str:
     from torqued.kernels.model.known_robots import SHORT_NAMES
 
-    path, known = Path(name), urdf_files()
-    meant = SHORT_NAMES.get(name, name)
-    if meant in known:
-        return known[meant]
-    if path.is_file():
-        return path
-    if path.suffix or os.sep in name:
-        raise InputError(f"robot {name!r}: no such file")
-    raise InputError(f"robot {name!r} is not known; {_advice(name, known)}")
+    return SHORT_NAMES.get(name, name)
+
+
+def usual_arguments(name: str) -> dict[str, str]:
+    """Those of the xacro file that a name means."""
+    module = check_name(name)
+    return robot_descriptions.located(module).arguments if module else {}
 
 
 def describe(name: str) -> Description:
@@ -152,22 +172,27 @@ def describe(name: str) -> Description:
     kind_and_size = family_name(name)
     if kind_and_size:
         return family(*kind_and_size)
-    description = with_armature(read_file(find_urdf(name)), usual_armature(name))
+    description = with_armature(
+        read_file(find_file(name), usual_arguments(name)), usual_armature(name)
+    )
     return lock(description, usual_locked(name))
 
 
-def usual_base(path: Path) -> Base:
-    """Default base of the robot in a file: known, or clear from the file.
+def usual_base(name: str, path: Path, description: Description) -> Base:
+    """Default base of a robot: known by its name, stated by its file, or clear from it.
 
-    Refused where it is neither: a robot of several limbs may stand on them, or be bolted down.
+    Refused where it is none of these: a robot of several limbs may stand on them, or be bolted
+    down.
     """
-    from torqued.kernels.formats.sources import read_file
     from torqued.kernels.model.known_robots import base_of
 
     for known, file in urdf_files().items():
         if path == file:
             return cast(Base, base_of(known))
-    description = read_file(path)
+    module = None if path == Path(name) else robot_descriptions.module_of(name)
+    said = description.base or (module and robot_descriptions.base_of(module))
+    if said:
+        return cast(Base, said)
     root, limbs = root_limbs(description)
     if root in WORLDS or len(limbs) < 2:
         return "fixed"
@@ -215,6 +240,6 @@ def _advice(name: str, known: dict[str, Path]) -> str:
     if not known:
         return (
             "named robots come with `pip install example-robot-data`; "
-            "without it, give a URDF file or a family such as chain20"
+            "without it, give a file or a family such as chain20"
         )
-    return "`torqued models` lists the names; a URDF file or a family such as chain20 also works"
+    return "`torqued models` lists the names; a file or a family such as chain20 also works"

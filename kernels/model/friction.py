@@ -33,7 +33,12 @@ def with_friction(model: Model, given: Any) -> Model:
         KEYS[key]: _by_joint(model, key, value, getattr(model.dofs, KEYS[key]))
         for key, value in given.items()
     }
-    return replace(model, dofs=replace(model.dofs, **changed), friction_measured=bool(changed))
+    return replace(
+        model,
+        dofs=replace(model.dofs, **changed),
+        friction_measured=bool(changed),
+        description=None,
+    )
 
 
 def _by_joint(model: Model, key: str, value: Any, old: Array) -> Array:

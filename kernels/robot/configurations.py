@@ -9,7 +9,7 @@ import numpy as np
 
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.input_checks import map_or_none, number, numbers, shown
+from torqued.kernels.input_checks import known_name, map_or_none, number, numbers, shown
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import finite
 from torqued.kernels.robot.joints import Joints
@@ -36,6 +36,13 @@ class Configurations(Joints):
             joint = self.joint(name)
             q[joint.q] = numbers(f"positions[{name!r}]", np.atleast_1d(value), (joint.nq,))
         return self.tree.own_q(q)
+
+    def posture(self, name: str) -> Array:
+        """q (nq,) of a posture that the robot's file or configuration names."""
+        known_name("posture", "posture", name, self.model.postures)
+        moving = {joint.name for joint in self.model.joints}
+        own = {joint: q for joint, q in self.model.postures[name].items() if joint in moving}
+        return self.q_from(own)
 
     def random_state(self, rng: np.random.Generator) -> tuple[Array, Array]:
         """q within limits (± π or ± 1 m where there are none) and v of order one."""

@@ -1,22 +1,22 @@
-"""Where robots come from: a description or a TOML configuration into a `Model`."""
+"""Where robots come from: a name, a file of any kind, or a description into a `Model`."""
 
 from __future__ import annotations
 
 import os
-import tomllib
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Self, Unpack
 
 from torqued.common.errors import InputError, ModelError, ModelWarning
 from torqued.kernels.formats.sources import checked_path, read_file, read_whole
-from torqued.kernels.input_checks import choice, numbers, shown, similar
+from torqued.kernels.input_checks import choice, numbers, shown
 from torqued.kernels.model.assemble import assemble, root_joint_name
+from torqued.kernels.model.attach import with_attached
 from torqued.kernels.model.catalog import (
     family_name,
-    find_urdf,
+    find_file,
+    usual_arguments,
     usual_armature,
     usual_base,
     usual_locked,
@@ -24,6 +24,7 @@ from torqued.kernels.model.catalog import (
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.checks_units import gravity_notes
 from torqued.kernels.model.compound import taken_apart
+from torqued.kernels.model.corrections import corrected
 from torqued.kernels.model.description import ROOT_JOINT, Description
 from torqued.kernels.model.edit import with_links
 from torqued.kernels.model.families import family
@@ -33,70 +34,82 @@ from torqued.kernels.model.model import Model
 from torqued.kernels.model.payloads import load_notes, loads_of, with_payload
 from torqued.kernels.model.rotors import rotor_notes, with_armature
 from torqued.kernels.robot.core import RobotCore
+from torqued.kernels.robot.options import BASES, RobotOptions, is_configuration, read_options
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
-
-BASES = ("fixed", "floating")
-
-
-class ModelOptions(TypedDict, total=False):
-    """What every way to load a robot takes."""
-
-    gravity: Any  # acceleration of free fall (3,) in world axes, m/s²
-    #: Rotor inertia by joint: kg m² (kg for prismatic) at the joint, or a map of `motor_inertia`,
-    #: kg m², and `gear_ratio`.
-    armature: Mapping[str, Any] | None
-    mimic: str  # "follow" mimic joints, or "free": they move independently
-    locked: Locked | None  # joints to hold: positions (rad, m) by name, or names alone (at 0)
-    strict: bool  # harmless faults of the file are errors, not warnings
-    accept_unphysical: bool  # joints that move no mass and indefinite inertias are warnings
 
 
 class Loading(RobotCore):
     """Ways to load a robot. `base` is "fixed" to the world, or "floating": the root link moves
-    freely, first in q and v. `options` are those of `ModelOptions`."""
+    freely, first in q and v. `options` are those of `RobotOptions`."""
 
     @classmethod
-    def named(cls, name: str, base: str | None = None, **options: Unpack[ModelOptions]) -> Self:
-        """The robot that a name stands for: a file of example-robot-data (`panda`), a family with
-        its size (`chain20`), which brings its own base, or the path of a URDF file.
+    def load(
+        cls,
+        source: Any,
+        base: str | None = None,
+        seed: int = 0,
+        **options: Unpack[RobotOptions],
+    ) -> Self:
+        """The robot of a name that `torqued models` lists, of a family with its size (`chain20`),
+        or of a file: URDF, xacro, MJCF, RBDL's Lua, TOML by screws, or a configuration, whose keys
+        these options override.
 
-        Without `base`, a robot that walks moves freely and an arm is held. Without `locked`, the
-        gripper of an arm is held at 0; `locked=()` gives its joints back. Without `armature`, it
-        has the rotor inertias that are published; `armature={}` leaves those of its file.
+        Without `base`, a robot that walks moves freely and an arm is held. Robots of
+        example-robot-data have their gripper locked at 0, unless `locked` says otherwise, and the
+        rotor inertias that are published, unless `armature` does. `seed` is that of a family.
         """
-        if not isinstance(name, str):
-            raise InputError(f"name: {shown(name)}, expected a text", "name", None, "a text")
-        family_and_size = family_name(name)
-        if family_and_size:
-            kind, dofs = family_and_size
-            return cls(model_of(family(kind, dofs), family_base(kind), **options))
-        path = find_urdf(name)
-        base = usual_base(path) if base is None else base
+        if not isinstance(source, str | os.PathLike):
+            wanted = "a name, or the path of a file"
+            raise InputError(f"source: {shown(source)}, expected {wanted}", "source", None, wanted)
+        name = os.fspath(source)
+        if is_configuration(name):
+            return cls.from_config(name, base=base, **options)
+        if family_and_size := family_name(name):
+            return cls.family(*family_and_size, seed, base, **options)
+        path = find_file(name)
+        if options.get("arguments") is None:
+            options["arguments"] = usual_arguments(name)
         if options.get("locked") is None:
             options["locked"] = usual_locked(name)
         if options.get("armature") is None:
             options["armature"] = usual_armature(name)
-        return cls(model_of(read_file(path), base, driven=True, **options))
+        description = read_file(path, options.pop("arguments"))
+        base = usual_base(name, path, description) if base is None else base
+        return cls(model_of(description, base, driven=True, **options))
+
+    @classmethod
+    def named(cls, name: str, base: str | None = None, **options: Unpack[RobotOptions]) -> Self:
+        """`load` by its name."""
+        return cls.load(name, base, **options)
 
     @classmethod
     def from_urdf(
-        cls, path: str | os.PathLike[str], base: str = "fixed", **options: Unpack[ModelOptions]
+        cls,
+        path: str | os.PathLike[str],
+        base: str | None = None,
+        **options: Unpack[RobotOptions],
     ) -> Self:
-        """The robot in a URDF file."""
-        return cls(model_of(read_file(path), base, driven=True, **options))
+        """The robot in a file of any kind; without `base` it is held, unless the file says
+        otherwise."""
+        description = read_file(path, options.pop("arguments", None))
+        return cls(model_of(description, base, driven=True, **options))
 
     @classmethod
     def from_screws(
-        cls, path: str | os.PathLike[str], base: str = "fixed", **options: Unpack[ModelOptions]
+        cls,
+        path: str | os.PathLike[str],
+        base: str | None = None,
+        **options: Unpack[RobotOptions],
     ) -> Self:
-        """The robot in a TOML file by screws, without joint frames (docs/SCREWS.md)."""
-        return cls(model_of(read_file(path), base, driven=True, **options))
+        """`from_urdf` by another name: a TOML file by screws (docs/SCREWS.md)."""
+        return cls.from_urdf(path, base, **options)
 
     @classmethod
-    def from_xml(cls, text: str, base: str = "fixed", **options: Unpack[ModelOptions]) -> Self:
-        """The robot in a URDF text."""
-        return cls(model_of(read_whole(text), base, driven=True, **options))
+    def from_xml(cls, text: str, base: str | None = None, **options: Unpack[RobotOptions]) -> Self:
+        """The robot in a text of URDF or MJCF; the rest as in `from_urdf`."""
+        description = read_whole(text, arguments=options.pop("arguments", None))
+        return cls(model_of(description, base, driven=True, **options))
 
     @classmethod
     def family(
@@ -105,38 +118,35 @@ class Loading(RobotCore):
         dofs: int,
         seed: int = 0,
         base: str | None = None,
-        **options: Unpack[ModelOptions],
+        **options: Unpack[RobotOptions],
     ) -> Self:
         """A robot of [EW21]'s families: chain, tree (fixed base), biped, quadruped (floating)."""
-        return cls(
-            model_of(
-                family(kind, dofs, seed), family_base(kind) if base is None else base, **options
-            )
-        )
+        base = family_base(kind) if base is None else base
+        return cls(model_of(family(kind, dofs, seed), base, **options))
 
     @classmethod
-    def from_config(cls, path: str | os.PathLike[str]) -> Self:
-        """The robot in a TOML file: `urdf` or `screws` (a path, relative to the file) or `family`
-        and `dofs`, and any of the options; rotor inertias in a table `[armature]`, identified links
-        in `[[links]]`, what the robot carries in `[tool]` and `[payload]`, and measured friction in
-        `[friction]`."""
-        config = read_config(path)
-        carried: dict[str, Any] = {name: config.pop(name, None) for name in ("tool", "payload")}
-        links, friction = config.pop("links", None), config.pop("friction", None)
+    def from_config(
+        cls,
+        path: str | os.PathLike[str],
+        base: str | None = None,
+        **options: Unpack[RobotOptions],
+    ) -> Self:
+        """The robot in a TOML file: `model`, a name or a path relative to the file, or `family` and
+        `dofs`, and any of the options."""
+        config = read_options(path) | {k: v for k, v in options.items() if v is not None}
+        if base is not None:
+            config["base"] = base
         try:
-            if "urdf" in config:
-                robot = cls.from_urdf(config.pop("urdf"), **config)
-            elif "screws" in config:
-                robot = cls.from_screws(config.pop("screws"), **config)
-            else:
-                robot = cls.family(config.pop("family"), config.pop("dofs"), **config)
-            return cls(equipped(with_links(robot.model, "links", links), carried, friction))
+            return cls.load(config.pop("model"), **config)
         except InputError as error:
             raise ModelError(checked_path(path), [str(error)]) from None
 
     @classmethod
     def from_description(
-        cls, description: Description, base: str = "fixed", **options: Unpack[ModelOptions]
+        cls,
+        description: Description,
+        base: str | None = None,
+        **options: Unpack[RobotOptions],
     ) -> Self:
         """The robot of a description."""
         return cls(model_of(description, base, **options))
@@ -144,10 +154,19 @@ class Loading(RobotCore):
 
 def model_of(
     description: Any,
-    base: str,
+    base: str | None,
     *,
-    gravity: Any = STANDARD_GRAVITY,
+    arguments: Mapping[str, str] | None = None,
+    gravity: Any = None,
+    joints: Any = None,
+    actuated: Any = None,
     armature: Mapping[str, Any] | None = None,
+    attach: Any = None,
+    friction: Mapping[str, Any] | None = None,
+    links: Any = None,
+    tool: Any = None,
+    payload: Any = None,
+    postures: Any = None,
     mimic: str = "follow",
     locked: Locked | None = None,
     strict: bool = False,
@@ -162,29 +181,36 @@ def model_of(
     if not isinstance(description, Description):
         wanted = "a Description"
         raise InputError(f"description: {shown(description)}, expected {wanted}", "description")
-    choice("base", base, BASES)
+    if arguments:
+        raise InputError(f"arguments {list(arguments)} are for xacro files", "arguments")
+    base = choice("base", (description.base or "fixed") if base is None else base, BASES)
     choice("mimic", mimic, ("follow", "free"))
-    fall = numbers("gravity", gravity, (3,))
-    description = taken_apart(description)
+    given = description.gravity if gravity is None else gravity
+    fall = numbers("gravity", STANDARD_GRAVITY if given is None else given, (3,))
+    description = with_attached(taken_apart(description), attach)
     description = with_armature(description, {} if armature is None else armature)
+    description, faults = corrected(description, joints, actuated, postures)
     if mimic == "free":
-        joints = tuple(replace(joint, mimic=None) for joint in description.joints)
-        description = replace(description, joints=joints)
-    description, faults = lock_with_faults(description, () if locked is None else locked)
+        free = tuple(replace(joint, mimic=None) for joint in description.joints)
+        description = replace(description, joints=free)
+    description, more = lock_with_faults(description, () if locked is None else locked)
     if base == "floating" and (name := root_joint_name(description)) != ROOT_JOINT:
         note = f"joint {ROOT_JOINT!r}: the floating base's joint is called {name!r} beside it"
         description = replace(description, notes=(*description.notes, note))
     description = replace(description, notes=(*description.notes, *gravity_notes(fall)))
-    notes = check(description, strict=strict, accept_unphysical=accept_unphysical, known=faults)
+    known = [*faults, *more]
+    notes = check(description, strict=strict, accept_unphysical=accept_unphysical, known=known)
     if notes:
         warnings.warn(listed(description.source, notes), ModelWarning, stacklevel=3)
     lacking = rotor_notes(description) if driven and base == "fixed" else ()
     if lacking:
         warnings.warn(listed(description.source, lacking), ModelWarning, stacklevel=3)
-    return assemble(description, base, fall, (*notes, *lacking))
+    model = assemble(description, base, fall, (*notes, *lacking))
+    model = with_links(model, "links", links)
+    return equipped(model, {"tool": tool, "payload": payload}, friction, stacklevel=4)
 
 
-def equipped(model: Model, carried: Mapping[str, Any], friction: Any) -> Model:
+def equipped(model: Model, carried: Mapping[str, Any], friction: Any, stacklevel: int = 3) -> Model:
     """A model with loads, by the names of their keys, and with measured friction."""
     notes: list[str] = []
     for name, given in carried.items():
@@ -192,7 +218,7 @@ def equipped(model: Model, carried: Mapping[str, Any], friction: Any) -> Model:
         notes += load_notes(model, name, loads)
         model = with_payload(model, loads)
     if notes:
-        warnings.warn(listed(model.source, notes), ModelWarning, stacklevel=3)
+        warnings.warn(listed(model.source, notes), ModelWarning, stacklevel=stacklevel)
         model = replace(model, warnings=(*model.warnings, *notes))
     return model if friction is None else with_friction(model, friction)
 
@@ -204,68 +230,6 @@ def listed(source: str, notes: Sequence[str]) -> str:
     return "\n  - ".join([f"{source}: {len(notes)} warnings", *notes])
 
 
-def read_config(path: Any) -> dict[str, Any]:
-    """The keys of a robot's configuration, which are those that it may have; a path to its file is
-    relative to this one."""
-    source = checked_path(path)
-    try:
-        loaded = tomllib.loads(Path(source).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # not to be opened, no text, no TOML
-        raise ModelError(source, [f"cannot be read as TOML: {error}"]) from None
-    config: dict[str, Any] = loaded.get("robot", loaded)
-    if problems := config_problems(config):
-        raise ModelError(source, problems)
-    for key in ("urdf", "screws"):
-        if key in config:
-            config[key] = Path(source).parent / config[key]
-    return config
-
-
 def family_base(kind: str) -> str:
     """How a robot of a family is held: on legs, it moves freely."""
     return "floating" if kind in ("biped", "quadruped") else "fixed"
-
-
-#: Keys of a configuration, and what TOML has to give for them.
-CONFIG_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
-    "urdf": (str, "a path"),
-    "screws": (str, "a path"),
-    "family": (str, "a name"),
-    "dofs": (int, "a whole number"),
-    "seed": (int, "a whole number"),
-    "base": (str, "a word"),
-    "gravity": (list, "a list of three numbers"),
-    "armature": (dict, "a table of joints: kg m², or {motor_inertia, gear_ratio}"),
-    "links": (list, "a list of tables"),
-    "tool": ((dict, list), "a table, or a list of tables"),
-    "payload": ((dict, list), "a table, or a list of tables"),
-    "friction": (dict, "a table of viscous and coulomb"),
-    "mimic": (str, "a word"),
-    "locked": ((dict, list), "a list of joints, or a table of positions"),
-    "strict": (bool, "true or false"),
-    "accept_unphysical": (bool, "true or false"),
-}
-
-
-def config_problems(config: Any) -> list[str]:
-    """What is wrong with the keys of a robot's configuration."""
-    if not isinstance(config, dict):
-        return [f"key 'robot' is {config!r}, expected a table"]
-    problems = [
-        f"key {key!r} is unknown{similar(key, CONFIG_KEYS)}"
-        for key in config
-        if key not in CONFIG_KEYS
-    ]
-    for key, (kind, expected) in CONFIG_KEYS.items():
-        # Exact types: in Python, true is also a whole number.
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        if key in config and type(config[key]) not in kinds:
-            problems.append(f"key {key!r} is {config[key]!r}, expected {expected}")
-    if sum(key in config for key in ("urdf", "screws", "family")) != 1:
-        problems.append("exactly one of 'urdf', 'screws' and 'family' is needed")
-    for key in ("dofs", "seed"):
-        if key in config and "family" not in config:
-            problems.append(f"key {key!r} belongs to a family, not to a file")
-    if "family" in config and "dofs" not in config:
-        problems.append("a family needs 'dofs', a whole number")
-    return problems

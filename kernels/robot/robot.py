@@ -34,6 +34,7 @@ from torqued.kernels.batch.batch import Batch
 from torqued.kernels.charts import Chart, Coordinates
 from torqued.kernels.charts.charted_robot import ChartedRobot
 from torqued.kernels.integration.simulation import Simulation, simulate
+from torqued.kernels.model.attach import described, joined, pose_of
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.edit import with_inertia, with_joint_frame
 from torqued.kernels.model.model import Dofs, Model
@@ -90,6 +91,20 @@ class Robot(
         by joint; kernels/model/friction.py."""
         return type(self)(equipped(self.model, {}, friction))
 
+    def attach(self, other: Robot, frame: str, pose: Any = None, prefix: str = "") -> Self:
+        """This robot with another one on it, whose root link is fixed to a frame at a pose (4, 4),
+        and whose names get the prefix: kernels/model/attach.py.
+
+        Attach first: robots with a payload, or with friction or bodies that were changed, are
+        refused.
+        """
+        own, added = described("this robot", self.model), described("other", other.model)
+        tree = joined(own, added, frame, pose_of(pose), prefix, "attach")
+        gravity = self.gravity_vector
+        return type(self).from_description(
+            tree, self.model.base, gravity=gravity, accept_unphysical=True
+        )
+
     def set_inertia(self, frame: str, mass: float, center: Any = None, inertia: Any = None) -> None:
         """Give the body that carries a frame another inertia, from now on; nothing is compiled.
 
@@ -140,6 +155,17 @@ class Robot(
     def locked(self) -> dict[str, float]:
         """Joints that are held, which q and v leave out, and their positions (rad or m)."""
         return {joint.name: joint.position for joint in self.model.locked}
+
+    @property
+    def postures(self) -> tuple[str, ...]:
+        """Names for `posture`."""
+        return tuple(self.model.postures)
+
+    @property
+    def constraints(self) -> dict[str, tuple[Constraint, ...]]:
+        """Contacts and loops that its file has, by name: `contact_dynamics` and others take
+        them."""
+        return dict(self.model.constraints)
 
     @property
     def frame_names(self) -> tuple[str, ...]:

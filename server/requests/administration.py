@@ -49,6 +49,7 @@ def hello(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
         "frames": list(robot.frame_names),
         "limits": {name: np.asarray(value) for name, value in asdict(robot.limits).items()},
         "neutral": robot.neutral(),
+        "postures": {name: robot.posture(name) for name in robot.postures},
         "gravity_vector": robot.gravity_vector,
         "warnings": list(robot.warnings),
         "conventions": CONVENTIONS,

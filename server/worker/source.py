@@ -11,7 +11,6 @@ from typing import Any, Self
 
 from torqued.common import errors
 from torqued.common.errors import ModelWarning, TorquedError
-from torqued.kernels.formats.xml_file import read_text
 from torqued.kernels.model.model import Model
 from torqued.server.config import Config, load_config
 
@@ -49,15 +48,14 @@ class Source:
         return model, [key for key in now if now[key] != self.settings.get(key)]
 
     def description(self) -> dict[str, Any]:
-        """How the robot was loaded, to load it again without its files: the keys of `[robot]`, and
-        the `text` of its file."""
+        """How the robot was loaded, to load it again without its files: the options of
+        `Robot.load`, and the `text` of its file."""
         try:
             robot = load_config(Path(self.file) if self.file else None, self.options).robot
-            path = robot.file()
-            text = read_text(path) if path else ""
+            options, text = robot.described()
         except TorquedError as error:
             return {"problem": str(error)}
-        return {"robot": robot.model_dump(mode="json", exclude_none=True), "text": text}
+        return {"robot": options, "text": text}
 
 
 def settings_of(config: Config) -> dict[str, Any]:

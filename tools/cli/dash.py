@@ -80,7 +80,7 @@ def open_page(
     host, port = host_and_port(args.listen)
     file = described["source"].get("robot", {}).get("urdf")
     if args.visuals:
-        file = catalog.find_urdf(args.visuals)
+        file = catalog.find_file(args.visuals)
         text = read_text(file)
     is_urdf = text.lstrip().startswith("<")
     shapes, missing = shapes_of(robot, text if is_urdf else "", Path(file) if file else None)

@@ -104,16 +104,19 @@ def add_out_folder(parser: argparse.ArgumentParser) -> None:
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
-    """--robot, --urdf or --config, --base and --locked."""
-    robot = parser.add_mutually_exclusive_group()
-    robot.add_argument("--robot", metavar="NAME", help="robot name, as listed by `torqued models`")
-    robot.add_argument("--urdf", metavar="FILE", help="URDF file of the robot")
+    """--robot or --config, --base, --locked and --arg."""
+    parser.add_argument(
+        *("--robot", "--model", "--urdf"),
+        dest="robot",
+        metavar="NAME|FILE",
+        help="robot name as listed by `torqued models`, or a file: URDF, xacro, MJCF, Lua or TOML",
+    )
     parser.add_argument("--config", metavar="FILE", type=Path, help="TOML file as in configs/")
     parser.add_argument(
         "--base",
         choices=("fixed", "floating"),
-        help="base of a URDF robot (default: as in `torqued models`, or fixed where the file "
-        "leaves no doubt)",
+        help="base of the robot (default: as in `torqued models`, as the file says, or fixed where "
+        "the file leaves no doubt)",
     )
     parser.add_argument(
         "--locked",
@@ -121,19 +124,41 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
         help="comma-separated joints to hold, NAME (at 0) or NAME=POSITION; '' for none "
         "(default: the gripper of a named arm)",
     )
+    add_arguments_of_xacro(parser)
+
+
+def add_arguments_of_xacro(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--arg",
+        action="append",
+        metavar="NAME=VALUE",
+        help="argument of a xacro file; may be repeated",
+    )
 
 
 def robot_settings(args: argparse.Namespace) -> dict[str, Any]:
     """What the options of `add_robot` set in the configuration."""
-    source = {"model": args.robot} if args.robot else {"urdf": args.urdf} if args.urdf else {}
-    changes = {"base": args.base, "locked": locked_joints(args.locked)}
+    changes = {
+        "base": args.base,
+        "locked": locked_joints(args.locked),
+        "arguments": xacro_arguments(args.arg),
+    }
     given = {key: value for key, value in changes.items() if value is not None}
-    if args.config and (source or given):
-        names = "--robot, --urdf, --base and --locked"
+    if args.config and (args.robot or given):
+        names = "--robot, --base, --locked and --arg"
         raise InputError(f"--config names the robot already: remove {names}")
-    if not source and not args.config:
-        raise InputError("no robot given: use one of --robot, --urdf and --config")
-    return {"robot": source | given} if source else {}
+    if not args.robot and not args.config:
+        raise InputError("no robot given: use --robot or --config")
+    return {"robot": {"model": args.robot} | given} if args.robot else {}
+
+
+def xacro_arguments(given: Sequence[str] | None) -> dict[str, str] | None:
+    """Values of `--arg` by their names."""
+    pairs = [text.partition("=") for text in given or ()]
+    for name, equals, value in pairs:
+        if not name or not equals:
+            raise InputError(f"--arg {name}{equals}{value}: expected NAME=VALUE")
+    return {name: value for name, _, value in pairs} or None
 
 
 def locked_joints(text: str | None) -> dict[str, float | None] | None:

@@ -73,12 +73,12 @@ def robot_of(
     """The robot that is named, or the recorded one, without some keys of its configuration."""
     from torqued.kernels import Robot
     from torqued.kernels.model.catalog import usual_locked
-    from torqued.server.config import load_config
+    from torqued.server.config import RobotConfig, load_config
     from torqued.tools.recording.robots import recorded_robot
 
     if args.config:
-        config = load_config(args.config, {}).robot
-        return config.model_copy(update=dict.fromkeys(without)).load()
+        robot = load_config(args.config, {}).robot
+        return RobotConfig(robot.options | dict.fromkeys(without)).load()
     if not args.robot:
         return recorded_robot(recording, without)
     # A daemon may have had the gripper's joints free.

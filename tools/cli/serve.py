@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 HELP = "serve a robot's dynamics and control to other processes"
 EXAMPLE = """\
   torqued serve --robot panda
-  torqued serve --urdf my_robot.urdf --base floating --rate 500
+  torqued serve --robot my_robot.urdf --base floating --rate 500
   torqued serve --config configs/talos.toml --priority 80 --lock-memory"""
 
 
@@ -227,8 +227,7 @@ def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, 
     robot = daemon.robot
     compiled = summary.kernels - summary.from_cache
     state = f"{compiled} compiled" if compiled else "all from the cache"
-    file = config.robot.urdf or config.robot.screws
-    unsaid = file is not None and config.robot.base is None
+    unsaid = config.robot.is_file and "base" not in config.robot.options
     lines = {
         "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom"
         + ("; use --base floating if it moves freely" if unsaid else ""),

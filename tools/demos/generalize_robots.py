@@ -15,7 +15,7 @@ import numpy as np
 from torqued.common.errors import InputError, ModelWarning
 from torqued.kernels import Robot
 from torqued.kernels.formats.sources import read_file
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.kernels.model.description import Array, Description, Inertia, Joint, Link
 from torqued.kernels.model.lock import lock
 
@@ -143,7 +143,7 @@ def known_names(text: str, what: str, known: Iterable[str]) -> list[str]:
 
 def describe(row: Row) -> Description:
     """Without followers: fingers that mimic each other are held by separate drives."""
-    description = read_file(find_urdf(row.name))
+    description = read_file(find_file(row.name))
     leaders = {joint.mimic.joint for joint in description.joints if joint.mimic}
     held = lock(description, sorted(leaders))
     return replace(held, links=tuple(possible(link) for link in held.links), notes=())

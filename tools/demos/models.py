@@ -31,7 +31,7 @@ PANDA_READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 def panda() -> Description:
     """The arm of its file, with seven joints: the fingers are held by a separate drive. Without
     rotors: the experiment with springs has its own, and light wrists are the harder case."""
-    return lock(read_file(catalog.find_urdf("panda")), catalog.usual_locked("panda"))
+    return lock(read_file(catalog.find_file("panda")), catalog.usual_locked("panda"))
 
 
 def with_payload(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import warnings
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -10,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from torqued.common.errors import ModelWarning, TorquedError
 from torqued.kernels import Robot
-from torqued.server.config import RobotConfig
+from torqued.kernels.formats.sources import read_whole
+from torqued.kernels.robot.options import SOURCES, with_source
 
 if TYPE_CHECKING:
     from torqued.tools.recording.reader import Reader
     from torqued.tools.recording.recording import Recording
 
-#: Keys of `[robot]` that name its source.
-SOURCES = ("model", "urdf", "screws")
+#: Options of `Robot.load` that a text of the robot's file stands for.
+IN_TEXT = {*SOURCES, "dofs", "seed", "base"}
 
 
 class NoRobotError(TorquedError):
@@ -42,14 +42,13 @@ def described_robot(
     if not fields:
         problem = described["source"].get("problem", "it was not loaded from a file")
         raise NoRobotError(f"{where} has no robot description: {problem}; use --robot")
-    with tempfile.TemporaryDirectory(prefix="torqued-robot-") as folder:
-        if text:
-            kind = "screws" if "screws" in fields else "urdf"
-            path = Path(folder) / ("robot.toml" if kind == "screws" else "robot.urdf")
-            path.write_text(text, encoding="utf-8")
-            fields = {key: value for key, value in fields.items() if key not in SOURCES}
-            fields |= {kind: path, "base": described["base"]}
-        fields = {key: value for key, value in fields.items() if key not in without}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ModelWarning)  # the daemon has shown them
-            return RobotConfig.model_validate(fields).load()
+    fields = {key: value for key, value in fields.items() if key not in without}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # the daemon has shown them
+        if not text:
+            options = with_source(fields, Path())
+            return Robot.load(options.pop("model"), **options)
+        known = {key: value for key, value in fields.items() if key not in IN_TEXT}
+        suffix = "urdf" if text.lstrip("\ufeff \r\n\t").startswith("<") else "toml"
+        description = read_whole(text, f"robot.{suffix}")
+        return Robot.from_description(description, described["base"], **known)

@@ -20,7 +20,7 @@ from torqued.kernels import Robot
 from torqued.kernels.batch.batch import Batch
 from torqued.kernels.batch.computation import GRAIN
 from torqued.kernels.dynamics.quantities import NAMES
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.kernels.primitives.wide import WIDTH
 
 #: Of the largest entry. Additions are made in another order than for one state.
@@ -37,7 +37,7 @@ def quadruped() -> Robot:
 
 def panda() -> Robot:
     """Its second finger follows the first."""
-    return Robot.from_urdf(find_urdf("panda"))
+    return Robot.from_urdf(find_file("panda"))
 
 
 def followed_joints() -> Robot:

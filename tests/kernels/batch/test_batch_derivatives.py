@@ -7,7 +7,7 @@ from support.agreement import assert_agree
 from torqued.common.errors import InputError, NumericalError
 from torqued.kernels import Robot
 from torqued.kernels.batch.computation import GRAIN
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.kernels.primitives.wide import WIDTH
 
 INVERSE, FORWARD = "inverse_dynamics_derivatives", "forward_dynamics_derivatives"
@@ -23,7 +23,7 @@ def states(robot, count):
 @pytest.fixture(scope="module")
 def talos():
     with pytest.warns(UserWarning, match="mimic"):
-        return Robot.from_urdf(find_urdf("talos"), base="floating")
+        return Robot.from_urdf(find_file("talos"), base="floating")
 
 
 def test_matrices_of_a_humanoid_do_not_depend_on_what_its_workspace_did_before(talos):

@@ -10,7 +10,7 @@ import pytest
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.formats.sources import read_file
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.tools.demos.plant import Plant, Push
 
 STEP = 1e-3
@@ -31,7 +31,7 @@ def run(robot, controller, external, seconds, q, v, **references):
 
 @pytest.fixture(scope="module")
 def panda():
-    return Robot.from_urdf(find_urdf("panda"))
+    return Robot.from_urdf(find_file("panda"))
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ class Mistaken:
     heavier."""
 
     def __init__(self, share: float, seed: int | None = None) -> None:
-        known = read_file(find_urdf("ur10"))
+        known = read_file(find_file("ur10"))
         signs = np.random.default_rng(seed).choice([-1.0, 1.0], len(known.links))
         if seed is None:
             signs[:] = 1.0

@@ -5,8 +5,7 @@ import pytest
 
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
-from torqued.kernels.model.catalog import describe, find_urdf
-from torqued.server.config import RobotConfig
+from torqued.kernels.model.catalog import describe, find_file
 from torqued.tools.demos.models import PANDA_READY
 from torqued.tools.demos.plant import Plant
 from torqued.tools.demos.trajectories import Sines
@@ -37,8 +36,7 @@ def configured():
         f"panda_joint{k}": {"motor_inertia": 7.4e-6, "gear_ratio": 100.0} for k in range(5, 8)
     }
     fingers = ["panda_finger_joint1", "panda_finger_joint2"]
-    given = {"urdf": find_urdf("panda"), "armature": rotors, "locked": fingers}
-    return RobotConfig.model_validate(given).load()
+    return Robot.load(find_file("panda"), armature=rotors, locked=fingers)
 
 
 @pytest.mark.parametrize("law", ["passivity", "pd_plus", "computed_torque"])

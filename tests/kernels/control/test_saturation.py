@@ -9,7 +9,7 @@ from support.compiled_kernels import from_python
 from torqued.kernels import Robot
 from torqued.kernels.control import saturation
 from torqued.kernels.control.controller import Controller
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 
 saturated, slope = from_python(saturation.saturated), from_python(saturation.slope)
 potential, approach = from_python(saturation.potential), from_python(saturation.approach)
@@ -62,7 +62,7 @@ def test_bandwidth_draws_errors_in_from_the_start_and_below_the_same_speed():
 
 @pytest.fixture(scope="module")
 def panda():
-    return Robot.from_urdf(find_urdf("panda"))
+    return Robot.from_urdf(find_file("panda"))
 
 
 def moved(robot, law, q, target, seconds, delay=2, step=1e-3):
@@ -96,7 +96,7 @@ def test_jump_by_one_radian_does_not_spin_joints_up(panda, law, most):
 def test_joint_whose_spring_is_weak_is_held_by_its_inertia(law):
     """Two axes that line up with next to nothing between them leave a constant spring hardly any
     stiffness; a load that the model lacks must not turn such a joint away."""
-    robot = Robot.from_urdf(find_urdf("icub"))
+    robot = Robot.from_urdf(find_file("icub"))
     gains = Controller(robot, law).gains
     K, rates, q = np.diag(gains["stiffness"]), gains["bandwidth"], robot.neutral()
     k = list(robot.joint_names).index("r_hip_pitch")
@@ -112,7 +112,7 @@ def test_joint_whose_spring_is_weak_is_held_by_its_inertia(law):
 
 
 def test_joints_that_have_the_stiffness_they_ask_for_need_no_bandwidth(panda):
-    assert not Controller(Robot.from_urdf(find_urdf("ur5")), "pd_plus").gains["bandwidth"].any()
+    assert not Controller(Robot.from_urdf(find_file("ur5")), "pd_plus").gains["bandwidth"].any()
     rates = Controller(panda, "pd_plus").gains["bandwidth"]  # joint 3 has 0.495 of it
     assert (rates > 0.0).sum() <= 1 and rates.max() < 0.5
     given = Controller(panda, "pd_plus", gains={"stiffness": 1e-3}).gains

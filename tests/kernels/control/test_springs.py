@@ -12,10 +12,10 @@ from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.elastic_stability import elastic_radii
 from torqued.kernels.control.poses import Poses, poses_of
 from torqued.kernels.control.springs import Springs, springs_of
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 
 PERIOD = 1e-3
-UR5 = Robot.from_urdf(find_urdf("ur5"))
+UR5 = Robot.from_urdf(find_file("ur5"))
 STIFFNESS = np.array([843.0, 843.0, 843.0, 250.0, 250.0, 250.0])
 INERTIA = np.array([0.3, 0.3, 0.3, 0.05, 0.05, 0.05])
 Q = np.array([0.3, -1.2, 1.4, -0.6, 0.5, 0.2])
@@ -25,7 +25,7 @@ Q = np.array([0.3, -1.2, 1.4, -0.6, 0.5, 0.2])
 @pytest.mark.parametrize("damping", [0.0, 1.0])
 def test_decay_is_that_of_the_arm(delay, damping):
     """The step that is checked, against small motions of the arm's own equations."""
-    robot = without_effort_limits(Robot.from_urdf(find_urdf("ur5"), gravity=(0.0, 0.0, 0.0)))
+    robot = without_effort_limits(Robot.from_urdf(find_file("ur5"), gravity=(0.0, 0.0, 0.0)))
     arm = SpringArm(robot, STIFFNESS, INERTIA, damping)
     law = Controller(robot, "elastic", springs=arm.springs)
     M = robot.mass_matrix(Q)[None]

@@ -21,7 +21,7 @@ from torqued.kernels.control.stability import (
     spectral_radii,
     step_matrix,
 )
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 
 PERIOD = 1e-3
 
@@ -89,7 +89,7 @@ def test_loop_that_stands_for_a_later_one_is_stable_up_to_the_same_rates(delay):
 
 @pytest.mark.parametrize("name", ["panda", "ur5", "talos"])
 def test_size_of_the_check_does_not_grow_with_the_delay(name, monkeypatch):
-    robot = load_real(find_urdf(name))
+    robot = load_real(find_file(name))
     joints = max(len(group) for group in coupled_groups(poses_of(robot).M))
     seen = []
 
@@ -133,7 +133,7 @@ def test_groups_are_joints_that_act_on_each_other():
 
 @pytest.fixture(scope="module")
 def panda():
-    return Robot.from_urdf(find_urdf("panda"))
+    return Robot.from_urdf(find_file("panda"))
 
 
 def test_gains_that_a_user_gave_are_refused_with_what_would_be_stable(panda):
@@ -232,7 +232,7 @@ def answers(controller, q, directions, references):
 
 @pytest.mark.parametrize(("name", "frame"), [("ur5", "tool0"), ("so101", "gripper_frame_link")])
 def test_impedance_at_rest_is_what_its_torques_answer(name, frame):
-    robot = without_effort_limits(load_real(find_urdf(name)))
+    robot = without_effort_limits(load_real(find_file(name)))
     controller = Controller(robot, "impedance", frame=frame, gains={"posture_damping": 0.01})
     poses = random_poses(robot, 6, seed=3)
     poses = Poses(poses.q[1:], poses.M[1:])
@@ -255,7 +255,7 @@ def test_impedance_at_rest_is_what_its_torques_answer(name, frame):
 
 def standing_go2(law):
     """Feet that do not slip and motors without limits: nothing of the programs binds."""
-    robot = without_effort_limits(load_real(find_urdf("go2"), "floating"))
+    robot = without_effort_limits(load_real(find_file("go2"), "floating"))
     feet = [f"{side}_foot" for side in ("FL", "FR", "RL", "RR")]
     options = {"contacts": [{"frame": foot, "friction": 20.0} for foot in feet]}
     if law == "wholebody":
@@ -299,7 +299,7 @@ REFUSED = [
 def test_gains_of_task_space_laws_are_refused_with_what_would_be_stable(
     law, options, gains, message
 ):
-    robot = load_real(find_urdf("ur5"))
+    robot = load_real(find_file("ur5"))
     controller = Controller(robot, law, **options, gains=gains)
     with pytest.raises(InputError, match=rf"delay of 2 ms: at q = \[.*stable: .*{message}"):
         controller.stabilize(PERIOD)
@@ -330,7 +330,7 @@ ARMS = ("ur10", "kinova", "xarm7", "so101")
 @pytest.mark.parametrize("name", ARMS)
 @pytest.mark.parametrize("law", ["pd", "pd_plus", "passivity", "computed_torque"])
 def test_default_gains_are_stable_at_poses_they_were_not_chosen_for(name, law):
-    robot = load_real(find_urdf(name))
+    robot = load_real(find_file(name))
     poses = random_poses(robot, 300, seed=99)
     gains = LAWS[law].gains(robot, {}, {})
     K, D = LAWS[law].linearization(robot, gains, {}, poses)
@@ -339,7 +339,7 @@ def test_default_gains_are_stable_at_poses_they_were_not_chosen_for(name, law):
 
 @pytest.mark.parametrize("name", ARMS)
 def test_default_gains_are_stable_with_rotors_that_the_model_lacks(name):
-    robot = load_real(find_urdf(name), armature={})
+    robot = load_real(find_file(name), armature={})
     poses = random_poses(robot, 100, seed=98)
     for law in ("pd", "pd_plus", "passivity", "computed_torque"):
         gains = LAWS[law].gains(robot, {}, {})
@@ -351,7 +351,7 @@ def test_default_gains_are_stable_with_rotors_that_the_model_lacks(name):
 
 @pytest.mark.parametrize("name", [*ARMS, "panda", "ur5"])
 def test_default_spring_takes_the_effort_within_a_radian_or_is_as_fast_as_the_loop_can_follow(name):
-    robot = load_real(find_urdf(name))
+    robot = load_real(find_file(name))
     M, effort = poses_of(robot).M, robot.limits.effort
     k = np.diag(LAWS["pd_plus"].gains(robot, {}, {})["stiffness"])
     asked = np.diag(LAWS["pd_plus"].gains(robot, {"frequency": 20.0}, {})["stiffness"])
@@ -366,7 +366,7 @@ def test_default_spring_takes_the_effort_within_a_radian_or_is_as_fast_as_the_lo
 
 def test_light_branch_does_not_weaken_the_others():
     """Talos' arm alone, and beside a joint that weighs nothing: the same stiffness."""
-    M = poses_of(load_real(find_urdf("talos_left_arm"))).M
+    M = poses_of(load_real(find_file("talos_left_arm"))).M
     n = M.shape[-1]
     both = np.zeros((len(M), n + 1, n + 1))
     both[:, :n, :n], both[:, n, n] = M, 1e-6
@@ -378,14 +378,14 @@ def test_light_branch_does_not_weaken_the_others():
 
 def test_fastest_mode_of_the_default_stiffness_is_as_said():
     for name in ARMS:
-        robot = load_real(find_urdf(name))
+        robot = load_real(find_file(name))
         K = LAWS["pd"].gains(robot, {}, {})["stiffness"]
         squares = [np.linalg.eigvals(np.linalg.solve(M, K)).real.max() for M in poses_of(robot).M]
         assert math.sqrt(max(squares)) < 1.02 * joint_gains.FASTEST
 
 
 def test_damping_ratio_is_that_of_the_fastest_mode():
-    robot = load_real(find_urdf("xarm7"))
+    robot = load_real(find_file("xarm7"))
     gains = LAWS["pd"].gains(robot, {"damping_ratio": 0.8}, {})
     poses = poses_of(robot)
     ratios, frequencies = [], []

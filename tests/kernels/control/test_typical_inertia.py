@@ -6,10 +6,10 @@ import pytest
 from torqued.kernels import Robot
 from torqued.kernels.control.laws import passivity, pd
 from torqued.kernels.control.typical_inertia import FASTEST, configurations, typical_inertia
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 
 ROBOTS = {
-    "panda": lambda: Robot.from_urdf(find_urdf("panda")),
+    "panda": lambda: Robot.from_urdf(find_file("panda")),
     "chain7": lambda: Robot.family("chain", 7),
     "chain20": lambda: Robot.family("chain", 20),
 }

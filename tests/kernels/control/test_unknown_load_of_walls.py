@@ -10,7 +10,7 @@ from torqued.kernels import Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.control.unknown_load import INERTIA, SLOW_A, SLOW_R
 from torqued.kernels.formats.sources import read_file
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.tools.demos.models import with_payload
 from torqued.tools.demos.plant import Plant, Push
 
@@ -21,7 +21,7 @@ FREE = {"damping": 0.0}  # gravity is compensated, and nothing else
 
 
 def described(name, rotors=None):
-    description = read_file(find_urdf(name))
+    description = read_file(find_file(name))
     if rotors is None:
         return description
     joints = tuple(

@@ -14,7 +14,7 @@ from torqued.common.status import status_names
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.virtual_robot import BRAKING, NEAR_RATE, REACH, TOLERANCE
-from torqued.kernels.model.catalog import describe, find_urdf
+from torqued.kernels.model.catalog import describe, find_file
 
 POSES = {"ur5": [0.0, -1.2, 1.8, -2.1, -1.57, 0.3], "panda": [0.0, -0.5, 0.0, -2.0, 0.0, 1.6, 0.8]}
 FRAMES = {"ur5": "tool0", "panda": "panda_link8"}
@@ -173,7 +173,7 @@ def test_wrench_and_joint_torques_move_the_virtual_robot_alike():
 
 def pushed(sensor):
     """m, how far 5 N in the world's y move a frame that nothing holds."""
-    robot = Robot.from_urdf(find_urdf("ur5"))
+    robot = Robot.from_urdf(find_file("ur5"))
     law = Controller(robot, "gravity", admittance={"frame": "tool0", "sensor": sensor})
     q, v = np.array(POSES["ur5"]), np.zeros(6)
     start = robot.frame_pose(q, "tool0")
@@ -191,7 +191,7 @@ def pushed(sensor):
 
 def test_robot_that_lags_is_told_from_one_that_does_not_follow():
     """One with the stated lag passes at any speed; one that stands is found at V T (1 + share)."""
-    robot, lag, dt = Robot.from_urdf(find_urdf("ur5")), 0.05, 2e-3
+    robot, lag, dt = Robot.from_urdf(find_file("ur5")), 0.05, 2e-3
     for stands in (False, True):
         option = {"sensor": "none", "lag": lag}
         law = Controller(robot, "computed_torque", admittance=option)
@@ -213,7 +213,7 @@ def test_robot_that_lags_is_told_from_one_that_does_not_follow():
 
 
 def test_hold_restarts_at_the_measured_state():
-    robot = Robot.from_urdf(find_urdf("ur5"))
+    robot = Robot.from_urdf(find_file("ur5"))
     law = Controller(robot, "impedance", frame="tool0", admittance={"sensor": "none"})
     q, v = np.array(POSES["ur5"]), np.zeros(6)
     law.step(q, v, 2e-3)
@@ -224,7 +224,7 @@ def test_hold_restarts_at_the_measured_state():
 
 def test_force_control_and_admittance_share_one_sensor():
     """The virtual robot presses on a spring until the sensor has the wanted force."""
-    robot, k, dt = Robot.from_urdf(find_urdf("ur5")), 5000.0, 2e-3
+    robot, k, dt = Robot.from_urdf(find_file("ur5")), 5000.0, 2e-3
     down = {"axes": [0, 0, 0, 0, 0, 1], "sensor": "wrench"}
     law = Controller(robot, "impedance", frame="tool0", force=down, admittance={})
     assert law.measured == {"measured_wrench": (6,)}
@@ -269,7 +269,7 @@ def test_force_control_and_admittance_share_one_sensor():
 )
 def test_options_that_make_no_sense_are_refused(law, options, says):
     with pytest.raises(InputError, match=says):
-        Controller(Robot.from_urdf(find_urdf("ur5")), law, **options)
+        Controller(Robot.from_urdf(find_file("ur5")), law, **options)
 
 
 def test_robots_that_cannot_follow_are_refused():
@@ -285,6 +285,6 @@ def test_robots_that_cannot_follow_are_refused():
 
 
 def test_law_alone_gives_no_positions():
-    law = Controller(Robot.from_urdf(find_urdf("ur5")), "pd", admittance={"sensor": "none"})
+    law = Controller(Robot.from_urdf(find_file("ur5")), "pd", admittance={"sensor": "none"})
     with pytest.raises(InputError, match="positions come from `step`"):
         law.torque(np.zeros(6), np.zeros(6))

@@ -8,7 +8,7 @@ from torqued.kernels import Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.control.wall_options import walls_of
 from torqued.kernels.formats.sources import read_file
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.tools.demos.generalize_robots import heavier
 from torqued.tools.demos.plant import Plant
 
@@ -19,7 +19,7 @@ ARMS = ("ur5", "z1", "xarm7")
 
 
 def arm_in_mujoco(name):
-    plant = Plant(read_file(find_urdf(name)))
+    plant = Plant(read_file(find_file(name)))
     robot = plant.robot
     lower = np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -2.0)
     upper = np.where(np.isfinite(robot.limits.upper), robot.limits.upper, 2.0)
@@ -112,7 +112,7 @@ def test_joints_stay_within_positions_and_speeds(name, sign):
 @pytest.mark.parametrize("name", ["z1", "so101", "xarm7"])
 def test_wrong_masses_do_not_creep_through_limits(name):
     """An arm sinks by what its model lacks, and joints come to rest at their ends."""
-    described = read_file(find_urdf(name))
+    described = read_file(find_file(name))
     robot = Robot.from_description(described)
     plant = Plant(heavier(described, 1.3))
     q = np.clip(robot.neutral() + 0.3, robot.limits.lower, robot.limits.upper)

@@ -11,7 +11,7 @@ from support.cases import cases, examples
 from support.robots import load_real, random_motion
 from support.textbook import X, Z, body, chain
 from torqued.kernels import ModelWarning, NumericalError, Robot
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 
 
 @examples(15, case=cases(most=6))
@@ -43,7 +43,7 @@ def test_derivatives_agree_with_pinocchio(name, base):
     pin = pytest.importorskip("pinocchio")
     from oracles.pinocchio_urdf import PinocchioUrdf, build
 
-    path = find_urdf(name)
+    path = find_file(name)
     robot = load_real(path, base, mimic="free")
     oracle = PinocchioUrdf(build(path, base), list(robot.model.joints))
     q, v, a = random_motion(robot, 2)
@@ -58,7 +58,7 @@ def test_derivatives_agree_with_pinocchio(name, base):
 
 
 def test_inverse_of_M_is_symmetric_to_the_last_digit():
-    robot = load_real(find_urdf("talos_reduced"), "floating", mimic="free")
+    robot = load_real(find_file("talos_reduced"), "floating", mimic="free")
     q, v = robot.random_state(np.random.default_rng(0))
     inverse = robot.forward_dynamics_derivatives(q, v, v)[2]
     np.testing.assert_array_equal(inverse, inverse.T)

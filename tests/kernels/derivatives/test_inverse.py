@@ -11,7 +11,7 @@ from support.agreement import assert_agree, largest
 from support.cases import GRAVITY, Case, cases, examples, random_case
 from support.robots import load_real, random_motion
 from torqued.kernels import InputError, Robot, Wrench
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 
 needs_extended = pytest.mark.skipif(
     not extended_precision.IS_EXTENDED, reason="numpy's long double is no wider than float64"
@@ -74,7 +74,7 @@ def test_derivatives_agree_with_pinocchio(name, base):
     pin = pytest.importorskip("pinocchio")
     from oracles.pinocchio_urdf import PinocchioUrdf, build
 
-    path = find_urdf(name)
+    path = find_file(name)
     robot = load_real(path, base, mimic="free")
     oracle = PinocchioUrdf(build(path, base), list(robot.model.joints))
     q, v, a = random_motion(robot, 2)

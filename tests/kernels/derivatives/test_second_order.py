@@ -15,7 +15,7 @@ from support.cases import GRAVITY, Case, cases, examples, random_case
 from support.chart_cases import NAMES, random_chart_case
 from support.robots import load_real
 from torqued.kernels import InputError, Robot
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 
 needs_extended = pytest.mark.skipif(
     not extended_precision.IS_EXTENDED, reason="numpy's long double is no wider than float64"
@@ -58,7 +58,7 @@ def family_case(kind: str, dofs: int) -> Case:
 
 
 def real_case(name: str, base: str) -> Case:
-    robot, rng = load_real(find_urdf(name), base, mimic="free"), np.random.default_rng(6)
+    robot, rng = load_real(find_file(name), base, mimic="free"), np.random.default_rng(6)
     q, v = robot.random_state(rng)
     return Case(None, base, robot, q, v, rng.normal(size=robot.nv), rng)
 

@@ -11,7 +11,7 @@ from support.agreement import assert_agree
 from support.textbook import LIMITS, X, Z, body, chain
 from torqued.kernels import InputError, ModelError, ModelWarning, NumericalError, Robot
 from torqued.kernels.formats.sources import read_whole
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.kernels.model.description import Description, Joint, Link, Mimic
 from torqued.kernels.model.families import family
 
@@ -111,7 +111,7 @@ def test_light_links_far_from_the_base_keep_their_digits(batch):
     is the conditioning of the robot: in a frame at its base ten times as much would be lost.
     """
     robot = Robot.named("icub")
-    path = find_urdf("icub")
+    path = find_file("icub")
     tree = LiteralTree(read_whole(path.read_text()), robot.model.base)
     order = [joint.v for joint in robot.model.joints]
     assert order == sorted(order) and tree.nv == robot.nv

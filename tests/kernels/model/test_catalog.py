@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from torqued.common.errors import InputError
+from torqued.kernels.formats.sources import read_file
 from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model import catalog, families, known_robots
 from torqued.kernels.model.description import Description, Joint, Link
@@ -16,6 +17,7 @@ def without_robot_data(monkeypatch):
         raise importlib.metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(importlib.metadata, "files", files)
+    monkeypatch.setattr(catalog.robot_descriptions, "known", dict)
 
 
 def test_every_urdf_of_the_package_has_a_name_of_its_own():
@@ -33,8 +35,8 @@ def test_files_of_the_same_name_are_told_apart_by_their_folders():
 
 
 def test_a_name_and_the_path_of_its_file_mean_the_same():
-    path = catalog.find_urdf("panda")
-    assert catalog.find_urdf(str(path)) == path
+    path = catalog.find_file("panda")
+    assert catalog.find_file(str(path)) == path
 
 
 def test_families_are_those_that_can_be_built():
@@ -102,9 +104,13 @@ def write(folder, *joints, root="body"):
     return path
 
 
+def usual_base(path):
+    return catalog.usual_base(str(path), Path(path), read_file(path))
+
+
 def test_file_of_a_robot_with_one_limb_is_bolted_down(tmp_path):
     path = write(tmp_path, ("arm", "revolute", "body"), ("wrist", "revolute", "arm_link"))
-    assert catalog.usual_base(path) == "fixed"
+    assert usual_base(path) == "fixed"
 
 
 def test_file_of_a_robot_with_legs_asks_for_its_base(tmp_path):
@@ -112,18 +118,18 @@ def test_file_of_a_robot_with_legs_asks_for_its_base(tmp_path):
     with pytest.raises(
         InputError, match=r"2 limbs start at .* 'body' \(joints left, right\).*--base"
     ):
-        catalog.usual_base(path)
+        usual_base(path)
 
 
 def test_file_that_brings_the_world_along_is_bolted_to_it(tmp_path):
     joints = ("left", "revolute", "world"), ("right", "revolute", "world")
-    assert catalog.usual_base(write(tmp_path, *joints, root="world")) == "fixed"
+    assert usual_base(write(tmp_path, *joints, root="world")) == "fixed"
 
 
 @pytest.mark.filterwarnings("ignore::torqued.common.errors.ModelWarning")
 def test_copy_of_a_known_file_is_judged_by_what_it_holds(tmp_path):
     copy = tmp_path / "mine.urdf"
-    copy.write_bytes(catalog.find_urdf("go2").read_bytes())
+    copy.write_bytes(catalog.find_file("go2").read_bytes())
     with pytest.raises(InputError, match="limbs start"):
         catalog.load(str(copy))
     assert catalog.load(str(copy), "floating").nv == 18
@@ -135,26 +141,26 @@ def test_without_robot_data_no_urdf_is_known(without_robot_data):
 
 def test_misspelt_name_is_answered_with_the_one_meant():
     with pytest.raises(InputError, match=r"robot 'pnda' is not known; did you mean panda"):
-        catalog.find_urdf("pnda")
+        catalog.find_file("pnda")
 
 
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("Panda", "panda or panda_collision"), ("talos_full", "talos_full_v2"), ("ur15", "ur5")],
+    [("Panda", "panda or panda_collision"), ("talos_full", "talos_full_v2"), ("ur55", "ur5")],
 )
 def test_suggestions_are_names_that_load(name, meant):
     with pytest.raises(InputError, match=f"did you mean .*{meant}"):
-        catalog.find_urdf(name)
+        catalog.find_file(name)
 
 
 def test_unknown_name_is_answered_with_what_is_allowed():
     with pytest.raises(InputError, match=r"'zzzz' is not known; `torqued models` lists"):
-        catalog.find_urdf("zzzz")
+        catalog.find_file("zzzz")
 
 
 def test_without_robot_data_the_answer_says_how_to_get_it(without_robot_data):
     with pytest.raises(InputError, match=r"pip install example-robot-data"):
-        catalog.find_urdf("panda")
+        catalog.find_file("panda")
 
 
 @pytest.mark.parametrize("file", ["arm.xml", "arm.urdf.xacro", "arm"])
@@ -162,17 +168,18 @@ def test_existing_file_is_read_whatever_it_is_called(tmp_path, monkeypatch, file
     monkeypatch.chdir(tmp_path)
     write(tmp_path, ("arm", "revolute", "body")).rename(file)
     assert catalog.describe(file).joints[0].name == "arm"
-    assert catalog.usual_base(Path(file)) == "fixed"
+    assert usual_base(file) == "fixed"
 
 
 def test_file_in_the_current_folder_does_not_hide_a_known_robot(tmp_path, monkeypatch):
-    known = catalog.find_urdf("panda")
+    known = catalog.find_file("panda")
     monkeypatch.chdir(tmp_path)
     Path("panda").touch()
-    assert catalog.find_urdf("panda") == known
+    assert catalog.find_file("panda") == known
 
 
 @pytest.mark.parametrize("path", ["nowhere.urdf", "nowhere.xml", "some/folder/robot", "/"])
 def test_missing_file_is_named(path):
-    with pytest.raises(InputError, match=f"robot '{path}': no such file"):
-        catalog.find_urdf(path)
+    what = "is not a file" if path == "/" else "no such file"
+    with pytest.raises(InputError, match=f"robot '{path}': {what}"):
+        catalog.find_file(path)

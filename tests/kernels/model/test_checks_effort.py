@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from torqued.kernels.formats.sources import read_file
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.families import family
 
@@ -16,12 +16,12 @@ def told(description):
 
 @pytest.mark.parametrize(("name", "joints"), [("solo12", 12), ("finger_edu", 3), ("baxter", 1)])
 def test_efforts_of_a_simulator_are_told_of(name, joints):
-    assert len(told(read_file(find_urdf(name)))) == joints
+    assert len(told(read_file(find_file(name)))) == joints
 
 
 @pytest.mark.parametrize("name", ["panda", "ur10", "ur3", "talos_left_arm", "tiago", "xarm7"])
 def test_efforts_of_motors_are_not(name):
-    assert not told(read_file(find_urdf(name)))
+    assert not told(read_file(find_file(name)))
 
 
 def test_limit_counts_by_what_the_whole_robot_needs():

@@ -15,7 +15,6 @@ from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.edit import with_links
 from torqued.kernels.model.families import family
 from torqued.kernels.model.rotations import rotation_from_rpy
-from torqued.server.config import RobotConfig
 
 ARM = family("chain", 5, seed=3)
 BODY = {"mass": 2.5, "center": [0.1, -0.2, 0.05], "inertia": [0.03, 0, 0, 0.04, 0, 0.05]}
@@ -57,7 +56,7 @@ def test_links_of_a_configuration_are_those_of_a_robot_loaded_with_them(tmp_path
     tool = {"frame": ARM.links[3].name, "mass": 0.5}
     links = [{"frame": ARM.links[k].name, **BODY} for k in (2, 3)]
     (tmp_path / "arm.urdf").write_text(to_urdf(ARM))
-    config = {"urdf": tmp_path / "arm.urdf", "base": "fixed", "tool": tool, "links": links}
+    config = {"source": tmp_path / "arm.urdf", "base": "fixed", "tool": tool, "links": links}
     text = [
         f"[[links]]\nframe = {x['frame']!r}\nmass = 2.5\ncenter = {x['center']}\n" for x in links
     ]
@@ -68,11 +67,11 @@ def test_links_of_a_configuration_are_those_of_a_robot_loaded_with_them(tmp_path
     for link in links:
         expected.set_inertia(**link)
     expected = expected.with_payload(tool)
-    same(RobotConfig.model_validate(config).load(), expected)
+    same(Robot.load(**config), expected)
     same(Robot.from_config(tmp_path / "arm.toml"), expected)
     links[1]["mass"] = 0.0
-    with pytest.raises(InputError, match=r"robot.links\[1\]"):
-        RobotConfig.model_validate(config | {"links": links}).load()
+    with pytest.raises(InputError, match=r"links\[1\]"):
+        Robot.load(**config | {"links": links})
 
 
 def test_joint_frame_is_that_of_a_robot_loaded_with_it():

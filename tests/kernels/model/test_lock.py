@@ -22,7 +22,7 @@ from torqued.kernels import Robot
 from torqued.kernels.formats.screws_writer import to_screws
 from torqued.kernels.formats.sources import read_whole
 from torqued.kernels.formats.urdf_writer import to_urdf
-from torqued.kernels.model.catalog import describe, find_urdf, urdf_files, usual_locked
+from torqued.kernels.model.catalog import describe, find_file, urdf_files, usual_locked
 from torqued.kernels.model.description import SINGLE_DOF, Description, Limits, Mimic
 from torqued.kernels.model.known_robots import GRIPPERS
 from torqued.kernels.model.lock import lock, sentence
@@ -67,7 +67,7 @@ def test_panda_with_locked_fingers_is_pinocchios_reduced_model(base, position):
     pytest.importorskip("pinocchio")
     from oracles.pinocchio_urdf import PinocchioUrdf, build
 
-    path = find_urdf("panda")
+    path = find_file("panda")
     arm = Robot.from_urdf(path, base, locked={FINGERS[0]: position})
     assert arm.locked == dict.fromkeys(FINGERS, position)
     full = build(path, base)
@@ -307,7 +307,7 @@ def followers(name):
 def test_grippers_are_of_names_and_not_of_files():
     assert set(GRIPPERS) <= set(urdf_files())
     assert usual_locked("franka") == usual_locked("panda") == FINGERS
-    path = find_urdf("panda")
+    path = find_file("panda")
     assert usual_locked(str(path)) == usual_locked("chain5") == ()
     assert Robot.from_urdf(path).nv == Robot.named(str(path)).nv == Robot.named("panda").nv + 1
 

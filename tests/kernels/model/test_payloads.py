@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.model_cases import arm
 from torqued.kernels import InputError, ModelError, ModelWarning, Robot
 from torqued.kernels.control.controller import Controller
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.kernels.model.description import Limits
 from torqued.kernels.model.payloads import MAX_LOADS, load_of, symmetric
 
@@ -32,7 +32,7 @@ def panda():
 
 def pinocchio_with(load):
     """Pinocchio's Panda with the same load, joined by Pinocchio."""
-    model = pin.buildModelFromUrdf(str(find_urdf("panda")))
+    model = pin.buildModelFromUrdf(str(find_file("panda")))
     frame = model.frames[model.getFrameId(load["frame"])]
     rotational = symmetric(load["inertia"])
     inertia = pin.Inertia(load["mass"], np.array(load["center"]), rotational)
@@ -166,12 +166,12 @@ viscous = {{ panda_joint1 = 1.5 }}
 
 def test_a_configuration_has_tool_payload_and_friction(tmp_path, panda):
     file = tmp_path / "robot.toml"
-    file.write_text(TOML.format(urdf=find_urdf("panda")))
+    file.write_text(TOML.format(urdf=find_file("panda")))
     robot = Robot.from_config(file)
     assert robot.total_mass == pytest.approx(panda.total_mass + 1.5)
     assert robot.limits.damping[:2].tolist() == [1.5, 0.003]
     assert (robot.limits.friction == 0.2).all() and robot.model.friction_measured
-    file.write_text(TOML.format(urdf=find_urdf("panda")).replace("panda_hand", "hand"))
+    file.write_text(TOML.format(urdf=find_file("panda")).replace("panda_hand", "hand"))
     with pytest.raises(ModelError, match=r"tool\.frame: frame 'hand' is unknown"):
         Robot.from_config(file)
 

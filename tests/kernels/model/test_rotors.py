@@ -9,7 +9,6 @@ from torqued.kernels import ModelError, ModelWarning, Robot
 from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model import catalog
 from torqued.kernels.model.known_robots import ROTORS
-from torqued.server.config import RobotConfig
 
 ARM = """<robot name="arm"><link name="base"/>
 <link name="rod"><inertial><origin xyz="0 0 0.2"/><mass value="1"/>
@@ -62,23 +61,23 @@ def test_rotors_that_make_no_sense_are_refused_with_their_joint(given, problem):
 
 def test_configuration_takes_either_form():
     rotor = {"motor_inertia": 1e-5, "gear_ratio": 50.0}
-    config = RobotConfig.model_validate({"model": "panda", "armature": {"panda_joint7": rotor}})
-    assert config.load().limits.armature[-1] == pytest.approx(0.025)
+    robot = Robot.load("panda", armature={"panda_joint7": rotor})
+    assert robot.limits.armature[-1] == pytest.approx(0.025)
 
 
 def test_robots_by_name_have_published_rotors_and_files_of_strangers_none():
     panda = Robot.named("panda")
     assert panda.limits.armature.tolist() == [0.195] * 4 + [0.074] * 3
-    served = RobotConfig(model="franka").load()
+    served = Robot.load("franka")
     assert np.array_equal(served.limits.armature, panda.limits.armature)
-    assert not Robot.from_urdf(catalog.find_urdf("panda")).limits.armature.any()
+    assert not Robot.from_urdf(catalog.find_file("panda")).limits.armature.any()
     assert not Robot.named("panda", armature={}).limits.armature.any()
-    assert not RobotConfig(model="panda", armature={}).load().limits.armature.any()
+    assert not Robot.load("panda", armature={}).limits.armature.any()
 
 
 def test_every_published_rotor_is_of_a_joint_of_its_file():
     for name, rotors in ROTORS.items():
-        joints = {joint.name for joint in read_file(catalog.find_urdf(name)).joints}
+        joints = {joint.name for joint in read_file(catalog.find_file(name)).joints}
         assert rotors.keys() <= joints
 
 
@@ -104,7 +103,7 @@ def test_an_arm_without_rotors_gets_one_warning_with_its_remedy(name):
 
 
 def test_robots_with_rotors_and_those_that_no_motor_drives_get_no_warning():
-    panda = read_file(catalog.find_urdf("panda"))
+    panda = read_file(catalog.find_file("panda"))
     light = [joint.name for joint in panda.joints if joint.limits.effort == 12.0]
     for load in (
         lambda: Robot.named("panda"),
@@ -124,6 +123,6 @@ def test_robots_with_rotors_and_those_that_no_motor_drives_get_no_warning():
 
 
 def test_a_file_without_rotors_is_right_as_it_is():
-    path = catalog.find_urdf("ur5")
+    path = catalog.find_file("ur5")
     with pytest.warns(ModelWarning, match="no rotor inertia"):
         assert Robot.from_urdf(path, strict=True).nv == 6

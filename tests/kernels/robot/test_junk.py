@@ -23,7 +23,7 @@ ROBOTS = {
     "stone": Robot.from_xml(junk.STONE),
 }
 #: Ways to load, and what takes results of other methods.
-OTHERS = {"named", "from_urdf", "from_xml", "from_config", "from_description", "family"}
+OTHERS = {"load", "named", "from_urdf", "from_xml", "from_config", "from_description", "family"}
 OTHERS |= {"copy", "results_of", "from_screws"}
 OTHERS |= {"constraint_set", "contact_records", "contact_terms", "solve_contacts"}
 METHODS = sorted(
@@ -53,6 +53,8 @@ def good_arguments(robot: Robot | ChartedRobot) -> dict[str, Any]:
         "points": np.zeros(3),
         "joint": ("none", *robot.joint_names)[-1],
         "pose": np.eye(4),
+        "other": ROBOTS["stone"],
+        "prefix": "second_",
         "mass": 1.0,
         "payloads": [{"frame": tip, "mass": 1.0}],
         "friction": {"viscous": 1.0},
@@ -152,12 +154,14 @@ def test_coordinates_of_junk_are_refused(value):
 
 @many
 @given(
-    load=st.sampled_from(sorted(name for name in OTHERS if name.startswith(("from_", "named")))),
+    load=st.sampled_from(
+        sorted(name for name in OTHERS if name.startswith(("from_", "load", "named")))
+    ),
     option=st.sampled_from(["", "base", "gravity", "armature", "mimic"]),
     value=junk.values,
 )
 def test_loading_junk_is_refused(load, option, value):
-    first: Any = {"from_xml": junk.STONE, "named": "chain2"}.get(load, value)
+    first: Any = {"from_xml": junk.STONE, "named": "chain2", "load": "chain2"}.get(load, value)
     options = {option: value} if option and load != "from_config" else {}
     with suppress(TorquedError), warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)

@@ -11,7 +11,7 @@ import pytest
 from support.agreement import assert_agree, largest
 from support.robots import load_real
 from torqued.kernels import Robot
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.kernels.model.description import Array
 
 pytest.importorskip("pinocchio")
@@ -29,7 +29,7 @@ ROBOTS = [("solo12", "floating", "HR_FOOT"), ("panda", "fixed", "panda_hand")]
 @pytest.fixture(params=ROBOTS, ids=lambda p: p[0])
 def robot_and_frame(request: pytest.FixtureRequest) -> tuple[Robot, Any, str]:
     name, base, frame = request.param
-    path = find_urdf(name)
+    path = find_file(name)
     return load_real(path, base, mimic="free"), path, frame
 
 

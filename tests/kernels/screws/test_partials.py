@@ -12,7 +12,7 @@ from support.chart_cases import NAMES, random_chart_case
 from support.robots import load_real, random_motion
 from torqued.kernels import InputError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.kernels.model.description import Array
 
 representations = pytest.mark.parametrize("representation", REPRESENTATIONS)
@@ -88,9 +88,9 @@ def test_second_partials_sum_to_the_second_rate_of_the_jacobian(representation):
 )
 def test_hessian_is_that_of_pinocchio(name, base, frame):
     pin = pytest.importorskip("pinocchio")
-    robot = load_real(find_urdf(name), base, mimic="free")
+    robot = load_real(find_file(name), base, mimic="free")
     root = [pin.JointModelFreeFlyer()] if base == "floating" else []
-    model = pin.buildModelFromUrdf(str(find_urdf(name)), *root)
+    model = pin.buildModelFromUrdf(str(find_file(name)), *root)
     data = model.createData()
     q, _ = robot.in_coordinates("pinocchio").random_state(np.random.default_rng(0))
     pin.computeJointKinematicHessians(model, data, q)

@@ -8,7 +8,7 @@ from support.spring_arm import SpringArm, state_of
 from torqued.client import errors
 from torqued.common.status import FALLBACK, NONFINITE
 from torqued.kernels import Robot
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 
 SPRINGS = {"stiffness": [843.0] * 3 + [250.0] * 3, "motor_inertia": [0.3] * 3 + [0.05] * 3}
 Q = np.array([0.3, -1.2, 1.4, -0.6, 0.5, 0.2])
@@ -20,7 +20,7 @@ daemon = daemon_of("ur5")
 
 @pytest.fixture(scope="module")
 def arm():
-    return SpringArm(Robot.from_urdf(find_urdf("ur5")), **SPRINGS)
+    return SpringArm(Robot.from_urdf(find_file("ur5")), **SPRINGS)
 
 
 def test_states_have_motors_behind_links(client):

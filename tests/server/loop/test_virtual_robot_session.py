@@ -10,7 +10,7 @@ from torqued.common.status import FALLBACK, FROZEN, LAGGING, LAST, NONFINITE, ST
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.virtual_robot import REACH
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.server.loop.session import Safety, chosen_safety
 from torqued.server.loop.session_modes import Mode
 
@@ -24,7 +24,7 @@ daemon = daemon_of("ur5")
 
 @pytest.fixture(scope="module")
 def ur5():
-    return Robot.from_urdf(find_urdf("ur5"))
+    return Robot.from_urdf(find_file("ur5"))
 
 
 class Following:

@@ -7,7 +7,7 @@ from support.agreement import assert_agree
 from torqued.client import codec, errors
 from torqued.common.stacked import STACKED
 from torqued.kernels import Robot
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.server.requests.operations import BATCHED, OPERATIONS, batch, names_on
 from torqued.server.requests.replies import as_request_error
 
@@ -20,7 +20,7 @@ def quadruped():
 
 def panda():
     """Its second finger follows the first."""
-    return Robot.from_urdf(find_urdf("panda"))
+    return Robot.from_urdf(find_file("panda"))
 
 
 @pytest.fixture(scope="module", params=[quadruped, panda])

@@ -8,7 +8,7 @@ from support.agreement import assert_agree
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.formats.sources import read_file
-from torqued.kernels.model.catalog import describe, find_urdf
+from torqued.kernels.model.catalog import describe, find_file
 from torqued.tools.demos.live_robot import OwnPlant
 from torqued.tools.demos.models import PANDA_READY, panda, with_payload
 from torqued.tools.demos.plant import Plant, Push, Toucher, Wall
@@ -133,4 +133,4 @@ def test_payload_adds_its_mass_where_it_is():
 
 def test_mimic_joints_are_refused():
     with pytest.raises(InputError, match="mimic"):
-        Plant(read_file(find_urdf("panda")))
+        Plant(read_file(find_file("panda")))

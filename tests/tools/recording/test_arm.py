@@ -15,7 +15,6 @@ from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.catalog import describe
 from torqued.kernels.model.description import Inertia
 from torqued.kernels.model.rotors import with_armature
-from torqued.server.config import RobotConfig
 from torqued.tools.cli.identify import toml
 from torqued.tools.cli.options import as_json
 from torqued.tools.demos.trajectories import Sines
@@ -82,7 +81,7 @@ def test_configuration_that_is_found_predicts_torques_of_other_motions(name):
         < 1.5
     )
     table = tomllib.loads(toml(found))["robot"]
-    robot = RobotConfig.model_validate({"model": name, **table}).load()
+    robot = Robot.load(name, **table)
     assert np.allclose(robot.limits.armature, found.rotor, rtol=1e-5)
     for body in robot.inertial_parameters.reshape(-1, 10):
         assert np.linalg.eigvalsh(pseudo_inertia(body)).min() > 0.0
@@ -169,7 +168,7 @@ def test_a_tool_stays_as_it_is_given():
     samples = moved_by(true.with_payload(tool), "ur5")
     with_tool = identify_arm([samples], file.with_payload(tool), file)
     table = tomllib.loads(toml(with_tool))["robot"]
-    robot = RobotConfig.model_validate({"model": "ur5", "tool": tool, **table}).load()
+    robot = Robot.load("ur5", tool=tool, **table)
     q = CENTRES["ur5"]
     expected = true.with_payload(tool).gravity(q)
     assert np.allclose(robot.gravity(q), expected, atol=0.02 * np.abs(expected).max())

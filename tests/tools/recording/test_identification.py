@@ -14,7 +14,6 @@ from torqued.kernels.model.catalog import describe
 from torqued.kernels.model.description import Inertia
 from torqued.kernels.model.payloads import loads_of
 from torqued.kernels.model.rotors import with_armature
-from torqued.server.config import RobotConfig
 from torqued.tools.cli.identify import toml
 from torqued.tools.demos.models import with_payload
 from torqued.tools.demos.plant import Plant
@@ -115,7 +114,7 @@ def test_rotors_that_a_model_lacks_are_found():
     assert np.allclose(found.viscous, friction["viscous"], rtol=0.03)
     assert as_load(found.p)[0] == pytest.approx(MASS, rel=5e-3)
     table = tomllib.loads(toml(found))["robot"]
-    robot = RobotConfig.model_validate({"model": "ur5", **table}).load()
+    robot = Robot.load("ur5", **table)
     assert np.allclose(robot.limits.armature, found.rotor, rtol=1e-5)
 
 
@@ -148,10 +147,10 @@ def test_tables_are_what_a_configuration_takes():
     samples, bare, friction = moved_arm("ur5")
     found = identify(samples, bare.robot, "tool0")
     table = tomllib.loads(toml(found))["robot"]
-    robot = RobotConfig.model_validate({"model": "ur5", **table}).load()
+    robot = Robot.load("ur5", **table)
     q = np.linspace(-1.0, 1.0, 6)
     load = {"frame": "tool0", "mass": MASS, "center": AT.tolist()}
-    expected = RobotConfig.model_validate({"model": "ur5", "payload": load}).load()
+    expected = Robot.load("ur5", payload=load)
     assert np.allclose(robot.gravity(q), expected.gravity(q), atol=0.1)
     assert np.allclose(robot.limits.friction, friction["coulomb"], rtol=0.04)
 

@@ -16,7 +16,7 @@ from support.daemons import DaemonProcess
 from support.disturbances import STEP, friction_of, plant_of, rub, swing
 from support.eventually import eventually
 from support.viewing import Recording
-from torqued.server.config import RobotConfig
+from torqued.kernels import Robot
 from torqued.tools.cli.main import main
 from torqued.tools.demos.models import panda, with_payload, write_urdf
 from torqued.tools.demos.plant import Plant
@@ -125,7 +125,7 @@ def test_identify_finds_the_arm_and_writes_what_a_configuration_takes(file, tmp_
     assert (better > 3.0).all()
     assert [link["frame"] for link in table["links"]] == [f"panda_link{k}" for k in range(1, 8)]
     true = Plant(with_payload(panda(), "panda_hand", MASS, AT, 0.1)).robot
-    robot = RobotConfig.model_validate({"model": "panda", **table}).load()
+    robot = Robot.load("panda", **table)
     for motion in np.linspace(-0.2, 0.2, 5):
         q = swing(plant_of("panda"), "panda")(0.0)[0] + motion
         assert np.allclose(robot.gravity(q), true.gravity(q), atol=0.3)

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from torqued.kernels import Robot
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.server.config import load_config
 from torqued.server.observation.directory import plain
 from torqued.server.worker.source import Source
@@ -38,7 +38,7 @@ def test_recording_keeps_what_was_locked(locked):
 
 
 def test_recording_without_the_key_has_all_joints():
-    text = find_urdf("panda").read_text()
+    text = find_file("panda").read_text()
     found = described_robot({"base": "fixed", "source": {"robot": OLD}}, text, "recording")
     assert (found.nv, found.locked) == (8, {})
 

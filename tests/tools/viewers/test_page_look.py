@@ -96,7 +96,7 @@ class TestCamera:
 
     @pytest.mark.parametrize("window", WINDOWS)
     def test_panda_of_the_demo_stays_in_the_picture(self, window):
-        robot, path = Robot.named("panda"), catalog.find_urdf("panda")
+        robot, path = Robot.named("panda"), catalog.find_file("panda")
         shapes, _ = shapes_of(robot, path.read_text(), path)
         motion, hand = panda_sines(PANDA_READY), np.zeros(robot.nq - 7)
         with page_of(robot, shapes) as dash:
@@ -195,7 +195,7 @@ class TestMaterials:
 
     @pytest.mark.parametrize("name", ["ur5", "xarm7", "panda"])
     def test_no_mesh_of_a_robot_is_metal(self, name):
-        path = catalog.find_urdf(name)
+        path = catalog.find_file(name)
         for shape in shapes_of(Robot.named(name), path.read_text(), path)[0]:
             assert all(material["metallicFactor"] == 0.0 for material in materials(shape.mesh))
 

@@ -115,7 +115,7 @@ class TestShapes:
     def test_real_robots_have_all_their_meshes(self):
         from torqued.kernels.model import catalog
 
-        path = catalog.find_urdf("panda")
+        path = catalog.find_file("panda")
         shapes, missing = shapes_of(Robot.named("panda"), path.read_text(), path)
         assert {f"panda_link{k}" for k in range(8)} <= {shape.frame for shape in shapes}
         assert not missing

@@ -13,14 +13,14 @@ from support.robots import without_effort_limits
 from support.spring_arm import SpringArm, state_of
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 
 UNBOUNDED = {"error_limit": 1e6, "acceleration_limit": 1e6}
 RATES = ("q_ref", "v_ref", "a_ref", "jerk_ref", "snap_ref")
 ROBOTS = {
     "chain": without_effort_limits(Robot.family("chain", 4, seed=3)),
-    "ur5": without_effort_limits(Robot.from_urdf(find_urdf("ur5"))),
-    "panda": without_effort_limits(Robot.from_urdf(find_urdf("panda"))),  # a finger follows another
+    "ur5": without_effort_limits(Robot.from_urdf(find_file("ur5"))),
+    "panda": without_effort_limits(Robot.from_urdf(find_file("panda"))),  # a finger follows another
 }
 
 
@@ -166,7 +166,7 @@ def test_storage_changes_by_what_the_law_accounts_for(name, limit):
 
 
 def test_bounded_errors_draw_no_faster_than_speed_limits():
-    robot = Robot.from_urdf(find_urdf("ur5"))
+    robot = Robot.from_urdf(find_file("ur5"))
     arm = SpringArm(robot, [843.0] * 3 + [250.0] * 3, [0.3] * 3 + [0.05] * 3)
     law = Controller(robot, "elastic", springs=arm.springs)
     q = np.array([0.3, -1.2, 1.4, -0.6, 0.5, 0.2])

@@ -12,7 +12,7 @@ from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.poses import Poses
 from torqued.kernels.control.stability import spectral_radii
 from torqued.kernels.formats.sources import read_file
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 from torqued.tools.demos.plant import Plant, Toucher, Wall
 
 RADIUS, GAP, WANTED = 0.02, 0.003, 15.0
@@ -29,7 +29,7 @@ class Pressing:
 
     def __init__(self, name: str, sensor: str) -> None:
         posture, self.link = ARMS[name]
-        description = read_file(find_urdf(name))
+        description = read_file(find_file(name))
         self.robot, self.sensor = Robot.from_description(description), sensor
         self.q = np.array(posture)
         place = self.robot.frame_pose(self.q, self.link)[:3, 3]
@@ -92,7 +92,7 @@ def test_frame_without_contact_moves_at_the_approach_speed_and_no_faster():
 
 
 def test_wrench_is_exerted_on_top_of_the_spring_in_either_axes():
-    robot = without_effort_limits(Robot.from_urdf(find_urdf("ur5")))
+    robot = without_effort_limits(Robot.from_urdf(find_file("ur5")))
     q, wrench = np.array(ARMS["ur5"][0]) + 0.3, np.array([0.1, -0.2, 0.3, 1.0, 2.0, -3.0])
     J, pose = robot.frame_jacobian(q, "tool0"), robot.frame_pose(q, "tool0")
     turn = np.kron(np.eye(2), pose[:3, :3])
@@ -103,7 +103,7 @@ def test_wrench_is_exerted_on_top_of_the_spring_in_either_axes():
 
 
 def test_wrench_is_bounded_by_the_limits_of_the_spring():
-    robot = without_effort_limits(Robot.from_urdf(find_urdf("ur5")))
+    robot = without_effort_limits(Robot.from_urdf(find_file("ur5")))
     q, gains = np.array(ARMS["ur5"][0]), {"force_limit": 10.0, "moment_limit": 1.0}
     law = Controller(robot, "impedance", frame="tool0", gains=gains)
     tau = law.torque(q, np.zeros(6), wrench=[30.0, 0.0, 40.0, 0.0, 300.0, 400.0]).tau
@@ -112,7 +112,7 @@ def test_wrench_is_bounded_by_the_limits_of_the_spring():
 
 
 def test_stiffness_in_the_frame_turns_with_it():
-    robot = without_effort_limits(Robot.from_urdf(find_urdf("ur5")))
+    robot = without_effort_limits(Robot.from_urdf(find_file("ur5")))
     q, off = np.array(ARMS["ur5"][0]) + 0.3, np.array([1e-3, 2e-3, -1e-3])
     pose, J = robot.frame_pose(q, "tool0"), robot.frame_jacobian(q, "tool0")
     R, K = pose[:3, :3], np.diag([400.0, 0.0, 100.0])
@@ -125,7 +125,7 @@ def test_stiffness_in_the_frame_turns_with_it():
 @pytest.mark.parametrize("axes", [[0, 0, 0, 0, 0, 1], [0, 0, 1, 1, 0, 0], [1, 1, 1, 1, 1, 1]])
 def test_linearization_of_force_axes_is_that_of_the_law(axes):
     """K and D that the stability check judges by, against differences of torques."""
-    robot = without_effort_limits(Robot.from_urdf(find_urdf("ur5")))
+    robot = without_effort_limits(Robot.from_urdf(find_file("ur5")))
     q, h = np.array(ARMS["ur5"][0]) + 0.3, 1e-6
     options = {"frame": "tool0", "axes_in": "frame", "force": {"axes": axes, "sensor": "wrench"}}
     law = Controller(robot, "impedance", **options)
@@ -163,13 +163,13 @@ def test_linearization_of_force_axes_is_that_of_the_law(axes):
     ],
 )
 def test_options_of_force_that_make_no_sense_are_refused(options, says):
-    robot = Robot.from_urdf(find_urdf("ur5"))
+    robot = Robot.from_urdf(find_file("ur5"))
     with pytest.raises(InputError, match=says):
         Controller(robot, "impedance", frame="tool0", **options)
 
 
 def test_wrench_counts_for_the_state_that_it_comes_with():
-    robot = without_effort_limits(Robot.from_urdf(find_urdf("ur5")))
+    robot = without_effort_limits(Robot.from_urdf(find_file("ur5")))
     q, still = np.array(ARMS["ur5"][0]), np.zeros(6)
     law = Controller(robot, "impedance", frame="tool0")
     before = law.torque(q, still).tau

@@ -11,10 +11,10 @@ from support.robots import without_effort_limits
 from torqued.common.rotation import quaternion
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 
-PANDA = without_effort_limits(Robot.from_urdf(find_urdf("panda")))
-UR5 = without_effort_limits(Robot.from_urdf(find_urdf("ur5")))
+PANDA = without_effort_limits(Robot.from_urdf(find_file("panda")))
+UR5 = without_effort_limits(Robot.from_urdf(find_file("ur5")))
 
 
 def turned(pose: np.ndarray, angle: float) -> np.ndarray:

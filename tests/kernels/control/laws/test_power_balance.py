@@ -16,7 +16,7 @@ import pytest
 from support.robots import random_motion, without_effort_limits
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 
 STEP = 1e-6
 #: Of a difference quotient with that step, relative to the powers and the storage.
@@ -59,7 +59,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def robots() -> dict[str, Robot]:
     """A chain with joints in all directions, and an arm whose second finger follows the first."""
-    both = {"chain": Robot.family("chain", 7, seed=2), "panda": Robot.from_urdf(find_urdf("panda"))}
+    both = {"chain": Robot.family("chain", 7, seed=2), "panda": Robot.from_urdf(find_file("panda"))}
     # The balance holds where nothing is cut.
     return {name: without_effort_limits(robot) for name, robot in both.items()}
 

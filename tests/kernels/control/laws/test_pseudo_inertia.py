@@ -9,7 +9,7 @@ from support.compiled_kernels import from_python
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.laws import pseudo_inertia as kernels
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 
 REACH = 0.3
 
@@ -76,7 +76,7 @@ def test_load_beyond_its_bounds_becomes_smaller_as_a_whole():
 
 @pytest.fixture(scope="module")
 def panda():
-    return Robot.from_urdf(find_urdf("panda"))
+    return Robot.from_urdf(find_file("panda"))
 
 
 def test_whatever_is_learned_is_possible(panda):

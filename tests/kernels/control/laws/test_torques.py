@@ -10,7 +10,7 @@ from support.robots import without_effort_limits
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.laws import LAWS
-from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.catalog import find_file
 
 #: Errors of any size pull by their stiffness: test_saturation.py has those that are bounded.
 UNBOUNDED = {"error_limit": 1e6}
@@ -22,7 +22,7 @@ def robot(request):
     made = (
         Robot.family("chain", 6, seed=1)
         if request.param == "chain"
-        else Robot.from_urdf(find_urdf("panda"))
+        else Robot.from_urdf(find_file("panda"))
     )
     return without_effort_limits(made)
 

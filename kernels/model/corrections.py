@@ -1,0 +1,82 @@
+"""What a configuration puts right or adds: limits of joints, which of them have motors, postures.
+
+joints   = {"elbow": {"upper": 2.0, "effort": 40.0}}    # rad or m, rad/s or m/s, N m or N
+actuated = ["shoulder", "elbow"]                        # the effort of all others is 0
+postures = {"home": {"elbow": 1.2}}                     # joints that are not named are neutral
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from torqued.common.errors import InputError
+from torqued.kernels.input_checks import (
+    known_keys,
+    known_name,
+    map_or_none,
+    names_of,
+    numbers,
+    shown,
+)
+from torqued.kernels.model.description import JOINT_SIZES, ROOT_JOINT, Description, Limits
+
+#: What may be said of a joint.
+LIMITS = ("lower", "upper", "velocity", "effort")
+
+
+def corrected(
+    description: Description, joints: Any, actuated: Any, postures: Any
+) -> tuple[Description, list[str]]:
+    """The description, and all that is wrong with what was given or with its own postures."""
+    faults: list[str] = []
+    found = {joint.name: joint.limits for joint in description.joints}
+    for name, given in map_or_none("joints", joints).items():
+        try:
+            known_name("joints", "joint", name, found)
+            found[name] = _limits(f"joints.{name}", found[name], given)
+        except InputError as error:
+            faults.append(str(error))
+    if actuated is not None:
+        driven = names_of("actuated", actuated)
+        unknown = ", ".join(repr(name) for name in driven if name not in found)
+        if unknown:
+            faults.append(f"actuated: joint {unknown} is unknown, allowed: {', '.join(found)}")
+        idle = [name for name in found if name not in driven]
+        found |= {name: replace(found[name], effort=0.0) for name in idle}
+    changed = tuple(replace(joint, limits=found[joint.name]) for joint in description.joints)
+    own = {**description.postures, **map_or_none("postures", postures)}
+    checked = {name: _posture(f"postures.{name}", description, own[name], faults) for name in own}
+    return replace(description, joints=changed, postures=checked), faults
+
+
+def _limits(field: str, old: Limits, given: Any) -> Limits:
+    if not isinstance(given, Mapping):
+        wanted = f"a map of {', '.join(LIMITS)}"
+        raise InputError(f"{field}: {shown(given)}, expected {wanted}", field, None, wanted)
+    known_keys(field, given, LIMITS)
+    for key, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+            wanted = "a number; inf where nothing is known"
+            raise InputError(f"{field}.{key}: {shown(value)}, expected {wanted}", field)
+    return replace(old, **{key: float(value) for key, value in given.items()})
+
+
+def _posture(
+    field: str, description: Description, given: Any, faults: list[str]
+) -> dict[str, tuple[float, ...]]:
+    """Positions by joint, as many as each has."""
+    sizes = {joint.name: JOINT_SIZES.get(joint.type, (0, 0))[0] for joint in description.joints}
+    sizes.setdefault(ROOT_JOINT, JOINT_SIZES["floating"][0])
+    found: dict[str, tuple[float, ...]] = {}
+    try:
+        for name, value in map_or_none(field, given).items():
+            known_name(field, "joint", name, sizes)
+            place = numbers(f"{field}.{name}", np.atleast_1d(value), (sizes[name],))
+            found[name] = tuple(place.tolist())
+    except InputError as error:
+        faults.append(str(error))
+    return found

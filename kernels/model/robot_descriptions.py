@@ -1,0 +1,103 @@
+"""Robots of the package robot_descriptions, which downloads each when it is first asked for.
+
+A name is that of a module (`ur5e_description`, `go2_mj_description`), or the same without
+`_description` (`ur5e`); without `_mj` too where there is no other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from torqued.common.errors import InputError
+
+#: Paths that modules have, the best first, and the kinds of files that they are.
+PATHS = {"URDF_PATH": "urdf", "XACRO_PATH": "xacro", "MJCF_PATH": "mjcf"}
+#: Tags of robots that move freely, and of those that are bolted down.
+FREE, HELD = {"humanoid", "quadruped", "biped", "drone"}, {"arm", "dual_arm", "end_effector"}
+
+
+@dataclass(frozen=True)
+class Downloaded:
+    """The file of a robot, and the arguments that it takes as xacro."""
+
+    path: Path
+    arguments: dict[str, str] = field(default_factory=dict)
+
+
+@cache
+def known() -> dict[str, Any]:
+    """Module → what the package says of it; empty when it is not installed."""
+    try:
+        return dict(importlib.import_module("robot_descriptions").DESCRIPTIONS)
+    except ImportError:
+        return {}
+
+
+def module_of(name: str) -> str | None:
+    """The module that a name means."""
+    candidates = (name, f"{name}_description", f"{name}_mj_description")
+    return next((module for module in candidates if module in known()), None)
+
+
+def base_of(module: str) -> str | None:
+    """How the robot is held, where its tags say so."""
+    tags = known()[module].tags
+    return "floating" if tags & FREE else "fixed" if tags & HELD else None
+
+
+def folder_of(module: str) -> Path:
+    """Where its repository is, or will be."""
+    cache_folder = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
+    return Path(cache_folder).expanduser() / str(_repository(module).cache_path)
+
+
+def located(module: str) -> Downloaded:
+    """Its file, downloaded where it is not there yet; progress goes to stderr."""
+    try:
+        with contextlib.redirect_stdout(sys.stderr), _without_questions():
+            found = importlib.import_module(f"robot_descriptions.{module}")
+    except Exception as error:  # of git, of the network, or of the module itself
+        repository, reason = _repository(module), _reason(error)
+        raise InputError(
+            f"robot {module!r} cannot be downloaded ({reason}); clone {repository.url} at "
+            f"{repository.commit} into {folder_of(module)}"
+        ) from None
+    for attribute, kind in PATHS.items():
+        if path := getattr(found, attribute, None):
+            given = getattr(found, "XACRO_ARGS", {}) if kind == "xacro" else {}
+            return Downloaded(Path(path), {key: str(value) for key, value in given.items()})
+    raise InputError(f"robot {module!r} has none of {', '.join(PATHS)}")
+
+
+def _reason(error: Exception) -> str:
+    """In a line: what git says, where it does."""
+    text = " ".join(str(error).split())
+    start = text.find("fatal: ")
+    return text[start if start >= 0 else 0 :][:200].strip(" '")
+
+
+def _repository(module: str) -> Any:
+    repositories = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
+    return repositories[known()[module].repository]
+
+
+@contextlib.contextmanager
+def _without_questions() -> Iterator[None]:
+    """git must not ask for a password."""
+    before = os.environ.get("GIT_TERMINAL_PROMPT")
+    os.environ["GIT_TERMINAL_PROMPT"] = "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["GIT_TERMINAL_PROMPT"]
+        else:
+            os.environ["GIT_TERMINAL_PROMPT"] = before
