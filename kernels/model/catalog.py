@@ -144,7 +144,7 @@ def check_name(name: str) -> str | None:
     if module := robot_descriptions.module_of(name):
         return module
     if path.suffix or os.sep in name:
-        what = "is not a file" if path.exists() else "no such file"
+        what = "is a directory" if path.is_dir() else "no such file"
         raise InputError(f"robot {name!r}: {what}")
     raise InputError(f"robot {name!r} is not known; {_advice(name, known)}")
 

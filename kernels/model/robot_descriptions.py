@@ -59,6 +59,11 @@ def folder_of(module: str) -> Path:
     return Path(cache_folder).expanduser() / str(_repository(module).cache_path)
 
 
+def is_there(module: str) -> bool:
+    """Whether its repository has been downloaded."""
+    return (folder_of(module) / ".git").exists()
+
+
 def located(module: str) -> Downloaded:
     """Its file, downloaded where it is not there yet; progress goes to stderr."""
     try:

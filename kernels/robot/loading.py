@@ -216,7 +216,7 @@ def equipped(model: Model, carried: Mapping[str, Any], friction: Any, stacklevel
     for name, given in carried.items():
         loads = loads_of(model, name, given)
         notes += load_notes(model, name, loads)
-        model = with_payload(model, loads)
+        model = with_payload(model, loads) if loads else model
     if notes:
         warnings.warn(listed(model.source, notes), ModelWarning, stacklevel=stacklevel)
         model = replace(model, warnings=(*model.warnings, *notes))

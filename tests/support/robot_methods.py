@@ -24,7 +24,12 @@ from torqued.kernels.model.description import Array
 #: What else `Robot` has: ways to load, names and properties.
 NOT_COMPUTED = {
     "actuation",
+    "attach",
     "batch",
+    "constraints",
+    "load",
+    "posture",
+    "postures",
     "with_payload",
     "chart",
     "constraint_set",

@@ -180,6 +180,6 @@ def test_file_in_the_current_folder_does_not_hide_a_known_robot(tmp_path, monkey
 
 @pytest.mark.parametrize("path", ["nowhere.urdf", "nowhere.xml", "some/folder/robot", "/"])
 def test_missing_file_is_named(path):
-    what = "is not a file" if path == "/" else "no such file"
+    what = "is a directory" if path == "/" else "no such file"
     with pytest.raises(InputError, match=f"robot '{path}': {what}"):
         catalog.find_file(path)
