@@ -87,6 +87,11 @@ class Chart(ABC):
         """Whether A is the same everywhere."""
         return False
 
+    @property
+    def reduces(self) -> bool:
+        """Whether the robot has more ways to move than the chart has velocities."""
+        return self.nv < self.robot.nv
+
     @abstractmethod
     def to_native(self, q: Any, name: str = "q") -> Array:
         """The native q of the chart's, checked; `name` stands in error messages."""

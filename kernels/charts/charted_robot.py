@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common import results
+from torqued.common.errors import InputError
 from torqued.kernels.batch.state_by_state import StateByState
 from torqued.kernels.charts.chart import Chart
 from torqued.kernels.charts.charted_constraints import ChartedConstraints
@@ -34,6 +35,15 @@ if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 
+#: What computes on the robot as it moves without a chart.
+NOT_REDUCED = (
+    *("contact_dynamics", "friction_dynamics", "impact", "assemble", "inverse_kinematics"),
+    *("constrained_inverse_dynamics", "contact_dynamics_derivatives", "simulate", "linearize"),
+    *("forward_dynamics_derivatives", "mass_matrix_derivatives", "inverse_dynamics_derivatives"),
+    "inverse_dynamics_second_derivatives",
+)
+
+
 class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
     """`robot` in the coordinates of `chart`."""
 
@@ -44,6 +54,8 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
         self.name, self.frame_names = robot.name, robot.frame_names
         #: Moving joints in the order of the chart's velocities.
         self.joint_names: tuple[str, ...] = self.chart.joint_names
+        if self.chart.reduces:
+            vars(self).update(dict.fromkeys(NOT_REDUCED, self._refuse))
 
     def copy(self) -> ChartedRobot:
         """The same robot with its own workspace, for another thread."""
@@ -57,6 +69,11 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
     ) -> StateByState[ChartedRobot]:
         """The same methods for many states, one state after the other; as `Robot.batch`."""
         return StateByState(self, threads, progress)
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        allowed = "coordinates with as many velocities as the robot has"
+        message = f"coordinates {self.chart.name!r} leave out velocities; expected {allowed}"
+        raise InputError(message, "coordinates", self.chart.name, allowed)
 
     def __repr__(self) -> str:
         return f"<{self.robot!r} in coordinates {self.chart.name!r}: nq={self.nq}, nv={self.nv}>"
