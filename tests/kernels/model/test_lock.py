@@ -320,3 +320,24 @@ def test_other_joints_take_the_place_of_the_gripper():
 def test_a_description_is_as_it_was_where_nothing_is_locked():
     description: Description = arm()
     assert lock(description, ()).joints == description.joints
+
+
+def test_locked_robot_has_the_schur_reduced_dynamics_of_the_full_one():
+    """M⁻¹ of the reduced robot is the Schur complement of the locked block in the full one's."""
+    full = Robot.named("panda", locked=())
+    held = {"panda_joint3": 0.4, "panda_finger_joint1": 0.02}
+    reduced = Robot.named("panda", locked=held)
+    q, v = full.random_state(np.random.default_rng(4))
+    q, v = full.q_from({n: q[full.joint(n).q] for n in full.joint_names} | held), v.copy()
+    left = [k for k, name in enumerate(full.joint_names) if name not in held]
+    gone = [k for k in range(full.nv) if k not in left]
+    v[gone] = 0.0
+    tau = np.random.default_rng(5).normal(size=full.nv)
+    inverse = np.linalg.inv(full.mass_matrix(q))
+    cross = inverse[np.ix_(left, gone)]
+    schur = inverse[np.ix_(left, left)] - cross @ np.linalg.solve(
+        inverse[np.ix_(gone, gone)], cross.T
+    )
+    push = (tau - full.bias(q, v))[left]
+    own = reduced.forward_dynamics(q[left], v[left], tau[left])
+    assert_agree(own, schur @ push, within=1e-10)
