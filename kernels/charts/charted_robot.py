@@ -25,6 +25,7 @@ from torqued.kernels.charts.transformations import Motion, coriolis, needed_nati
 from torqued.kernels.input_checks import names_of, number, numbers, whole_number
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import checked, finite_arithmetic
+from torqued.kernels.robot.capsules import Capsules
 from torqued.kernels.robot.centroidal import Centroidal
 from torqued.kernels.robot.configurations import Configurations
 from torqued.kernels.robot.control_terms import ControlTerms
@@ -103,6 +104,7 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
     frame_to_world = natively(Centroidal.frame_to_world)
     world_to_frame = natively(Centroidal.world_to_frame)
     zero_moment_point = natively(Centroidal.zero_moment_point)
+    clearances = natively(Capsules.clearances)
     center_of_mass = natively(Centroidal.center_of_mass)
     center_of_mass_jacobian = natively(Centroidal.center_of_mass_jacobian, "rows")
     centroidal_matrix = natively(Centroidal.centroidal_matrix, "rows")

@@ -61,6 +61,16 @@ class Frame(Sealed):
 
 
 @dataclass(frozen=True)
+class Capsule(Sealed):
+    """What a link is inside of: all that is within a radius of a segment."""
+
+    frame: str
+    start: Array  # (3,) m in the frame's axes
+    end: Array  # (3,)
+    radius: float  # m
+
+
+@dataclass(frozen=True)
 class Dofs(Sealed):
     """Limits and losses; infinite where unknown. lower, upper per q, the others per v."""
 
@@ -112,6 +122,7 @@ class Model(Sealed):
     #: Configurations by name, positions by joint; sets of constraints by name.
     postures: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
     constraints: Mapping[str, tuple[Contact | Loop, ...]] = field(default_factory=dict)
+    capsules: tuple[Capsule, ...] = ()
     #: What it was assembled from; None once a body, joint or loss is no longer the description's.
     description: Description | None = None
 

@@ -33,6 +33,7 @@ from torqued.kernels.model.lock import Locked, lock_with_faults
 from torqued.kernels.model.model import Model
 from torqued.kernels.model.payloads import load_notes, loads_of, with_payload
 from torqued.kernels.model.rotors import rotor_notes, with_armature
+from torqued.kernels.robot.capsules import capsules_of
 from torqued.kernels.robot.core import RobotCore
 from torqued.kernels.robot.options import BASES, RobotOptions, is_configuration, read_options
 
@@ -121,8 +122,9 @@ class Loading(RobotCore):
         **options: Unpack[RobotOptions],
     ) -> Self:
         """A robot of [EW21]'s families: chain, tree (fixed base), biped, quadruped (floating)."""
+        description = family(kind, dofs, seed)
         base = family_base(kind) if base is None else base
-        return cls(model_of(family(kind, dofs, seed), base, **options))
+        return cls(model_of(description, base, **options))
 
     @classmethod
     def from_config(
@@ -162,6 +164,7 @@ def model_of(
     actuated: Any = None,
     armature: Mapping[str, Any] | None = None,
     attach: Any = None,
+    capsules: Any = None,
     friction: Mapping[str, Any] | None = None,
     links: Any = None,
     tool: Any = None,
@@ -206,6 +209,7 @@ def model_of(
     if lacking:
         warnings.warn(listed(description.source, lacking), ModelWarning, stacklevel=3)
     model = assemble(description, base, fall, (*notes, *lacking))
+    model = replace(model, capsules=capsules_of(model, capsules))
     model = with_links(model, "links", links)
     return equipped(model, {"tool": tool, "payload": payload}, friction, stacklevel=4)
 

@@ -13,6 +13,7 @@ from torqued.common.errors import InputError, ModelError
 from torqued.kernels.formats.sources import checked_path
 from torqued.kernels.input_checks import shown, similar
 from torqued.kernels.model.catalog import FAMILIES, check_name, family_name
+from torqued.kernels.model.families import MAX_DOFS
 from torqued.kernels.model.lock import Locked
 
 BASES = ("fixed", "floating")
@@ -31,6 +32,7 @@ class RobotOptions(TypedDict, total=False):
     armature: Mapping[str, Any] | None
     friction: Mapping[str, Any] | None  # measured, kernels/model/friction.py
     attach: Sequence[Mapping[str, Any]] | None  # other robots, kernels/model/attach.py
+    capsules: Sequence[Mapping[str, Any]] | None  # of links, kernels/robot/capsules.py
     links: Sequence[Mapping[str, Any]] | None  # in place of the file's, kernels/model/edit.py
     tool: Any  # one map or several, kernels/model/payloads.py
     payload: Any  # the same
@@ -60,7 +62,7 @@ KEYS: dict[str, Key] = {
     "model": Key((str,), "a name from `torqued models`, or a path"),
     **dict.fromkeys(SAME_AS_MODEL, Key((str,), "a path")),
     "family": Key((str,), f"one of {', '.join(map(repr, FAMILIES))}", tuple(FAMILIES)),
-    "dofs": Key((int,), "a whole number from 1 to 1000", range(1, 1001)),
+    "dofs": Key((int,), f"a whole number from 1 to {MAX_DOFS}", range(1, MAX_DOFS + 1)),
     "seed": Key((int,), "a whole number"),
     "base": Key((str,), f"one of {', '.join(map(repr, BASES))}", BASES),
     "arguments": Key((dict,), "a table of texts"),
@@ -68,6 +70,7 @@ KEYS: dict[str, Key] = {
     "joints": Key((dict,), "a table of joints: lower, upper, velocity, effort"),
     "actuated": Key((list, tuple), "a list of joints"),
     "armature": Key((dict,), "a table of joints: kg m², or {motor_inertia, gear_ratio}"),
+    "capsules": Key((list, tuple), "a list of tables"),
     "friction": Key((dict,), "a table of viscous and coulomb"),
     "attach": Key((list, tuple), "a list of tables"),
     "links": Key((list, tuple), "a list of tables"),

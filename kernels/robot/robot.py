@@ -13,7 +13,7 @@ Its methods are in a class for each concept, a file each:
     frames.py              poses, Jacobians and motions; centroidal.py: center of mass
     contacts.py            held frames, friction, impacts; constraints.py: states and torques
     derivatives.py         of the equations of motion; geometry.py: by where joints are
-    inverse_kinematics.py  configurations for targets
+    inverse_kinematics.py  configurations for targets; capsules.py: distances from itself
 
 `in_coordinates` gives the same methods in another chart (charts/charted_robot.py), `batch` for many
 states (kernels/batch/).
@@ -39,6 +39,7 @@ from torqued.kernels.model.description import Array
 from torqued.kernels.model.edit import with_inertia, with_joint_frame
 from torqued.kernels.model.model import Dofs, Model
 from torqued.kernels.result_checks import alone, finite
+from torqued.kernels.robot.capsules import Capsules
 from torqued.kernels.robot.centroidal import Centroidal
 from torqued.kernels.robot.configurations import Configurations
 from torqued.kernels.robot.constraint_set import Constraint
@@ -53,7 +54,15 @@ from torqued.kernels.robot.screws import Screws
 
 
 class Robot(
-    Loading, Configurations, Centroidal, Constraints, Derivatives, ControlTerms, Geometry, Poses
+    Loading,
+    Configurations,
+    Centroidal,
+    Constraints,
+    Derivatives,
+    ControlTerms,
+    Geometry,
+    Poses,
+    Capsules,
 ):
     """A loaded robot. SI units, radians; conventions in docs/NOTATION.md.
 

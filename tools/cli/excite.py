@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
 
     from torqued.common.errors import InputError
     from torqued.server.config import load_config
-    from torqued.tools.recording.excitation import excitation
+    from torqued.tools.recording.excitation import excitation, least_clearance
 
     config = load_config(args.config, robot_settings(args))
     robot = config.robot.load()
@@ -47,5 +47,9 @@ def run(args: argparse.Namespace) -> int:
         rows.append([joint, f"{low:.3f}", f"{high:.3f}", *(f"{x:.0%} of limit" for x in used)])
     print("\n".join(table(rows, words=1)))
     print(f"condition number {found['condition']:.3g}; wrote {args.out}")
-    print("neither self-collision nor surroundings were checked: look at the motion first")
+    if robot.model.capsules:
+        clear = min(least_clearance(robot, q) for q in found["q"])
+        print(f"capsules stay {clear:.3g} m apart; surroundings were not checked")
+    else:
+        print("neither self-collision nor surroundings were checked: look at the motion first")
     return 0

@@ -29,6 +29,11 @@ HARMONICS, POINTS, TRIED, VARIED = 5, 80, 40, 400
 MARGIN, DEFAULT_SPEED, PEAK = 0.1, 1.0, 1.02
 
 
+def least_clearance(robot: Robot, q: Array) -> float:
+    """m between capsules of the robot; infinite without any."""
+    return robot.clearances(q)[0].distance if robot.model.capsules else np.inf
+
+
 def series(time: Array, seconds: float) -> Array:
     """(3, N, 2 HARMONICS − 3): functions of time at rest at both ends, with both derivatives."""
     k = np.arange(1.0, HARMONICS + 1.0)
@@ -55,6 +60,10 @@ def excitation(
     if room.min() <= 0.0:
         near = f"{names[int(room.argmin())]!r} is within {MARGIN:.0%} of its range of a limit"
         raise InputError(f"start: joint {near}", "start", q0.tolist())
+    if least_clearance(robot, q0) <= 0.0:
+        pair = robot.clearances(q0)[0]
+        overlap = f"capsules of {pair.frame!r} and {pair.other!r} overlap"
+        raise InputError(f"start: {overlap} by {-pair.distance:.3g} m", "start", q0.tolist())
     speed = np.where(np.isfinite(limits.velocity), limits.velocity, DEFAULT_SPEED / share)
     effort = np.where(np.isfinite(limits.effort), limits.effort, 1.0)
     p = robot.inertial_parameters
@@ -85,7 +94,7 @@ def excitation(
             tau = Y[:, :, : len(p)] @ p + limits.armature * states[2] / effort
             tau = np.abs(tau).max(axis=0) * PEAK
             tau = np.where(np.isfinite(limits.effort), tau, 0.0)
-            if tau.max() <= share:
+            if tau.max() <= share and all(least_clearance(robot, q) > 0.0 for q in states[0]):
                 seen = (Y @ base).reshape(-1, base.shape[1])
                 values = np.linalg.eigvalsh(seen.T @ seen)  # their roots are singular values
                 return float(np.sqrt(values[-1] / max(values[0], 1e-15 * values[-1]))), z, tau

@@ -83,10 +83,7 @@ def test_curved_thread_obeys_lagranges_equations():
         [derivative(lambda t, e=e: view.mass_matrix(q_of(s + t * e)), 1e-2) for e in np.eye(3)]
     )
     dU = np.array(
-        [
-            derivative(lambda t, e=e: robot.energy(q_of(s + t * e), None)[1], 1e-2)
-            for e in np.eye(3)
-        ]
+        [derivative(lambda t, e=e: robot.energy(q_of(s + t * e), None)[1], 1e-2) for e in np.eye(3)]
     )
     Mdot = np.einsum("kij,k->ij", dM, v)
     expected = M @ a + Mdot @ v - 0.5 * np.einsum("kij,i,j->k", dM, v, v) + dU

@@ -8,7 +8,7 @@ from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.tools.cli.main import main
 from torqued.tools.demos.trajectories import Sines
-from torqued.tools.recording.excitation import MARGIN, excitation
+from torqued.tools.recording.excitation import MARGIN, excitation, least_clearance
 from torqued.tools.recording.identification import TYPICAL_OF_JOINTS, likely_links
 
 SPAN, SHARE = 0.7, 0.4
@@ -94,3 +94,22 @@ def test_command_writes_the_motion_and_says_what_it_uses(tmp_path, capsys):
     assert main(["excite", "--robot", "ur5", "--share", "2", "--out", str(out)]) == 2
     assert main(["excite", "--robot", "ur5", "--seconds", "1e9", "--out", str(out)]) == 2
     assert "--seconds is 1e+09, expected 0 … 600 s" in capsys.readouterr().err
+
+
+def test_capsules_stay_apart():
+    start = CENTRES["ur5"]
+    free = Robot.named("ur5")
+    places = [free.frame_pose(start, name)[:3, 3] for name in ("base_link", "wrist_3_link")]
+    room = float(np.linalg.norm(places[0] - places[1]))
+
+    def with_radius(radius):
+        frames = ("base_link", "wrist_3_link")
+        return Robot.named("ur5", capsules=[{"frame": x, "radius": radius} for x in frames])
+
+    robot = with_radius(0.45 * room)
+    found = excitation(robot, start, 10.0, SPAN, SHARE, 20.0)
+    assert min(least_clearance(robot, q) for q in found["q"]) > 0.0
+    alone = excitation(free, start, 10.0, SPAN, SHARE, 20.0)
+    assert min(least_clearance(robot, q) for q in alone["q"]) < 0.0  # they are in the way
+    with pytest.raises(InputError, match="start: capsules of 'base_link' and 'wrist_3_link' over"):
+        excitation(with_radius(0.6 * room), start, 10.0, SPAN, SHARE, 20.0)
