@@ -56,6 +56,11 @@ def standalone(path: Any, arguments: Mapping[str, str] | None = None) -> str:
     return file.text if kind_of(file) in ("urdf", "toml") else to_urdf(read(file))
 
 
+def file_name(text: str) -> str:
+    """What a file with a text of `standalone` is called."""
+    return "robot.urdf" if text.lstrip("\ufeff \r\n\t").startswith("<") else "robot.toml"
+
+
 def read_whole(
     text: Any, source: str = "<text>", arguments: Mapping[str, str] | None = None
 ) -> Description:

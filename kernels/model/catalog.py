@@ -131,7 +131,7 @@ def find_file(name: str) -> Path:
     """The file that a name or a path means, whatever it holds; `sources.py` finds that out."""
     module = check_name(name)
     if module:
-        return robot_descriptions.located(module).path
+        return robot_descriptions.located(module)[0]
     return urdf_files().get(_meant(name), Path(name))
 
 
@@ -158,7 +158,7 @@ def _meant(name: str) -> str:
 def usual_arguments(name: str) -> dict[str, str]:
     """Those of the xacro file that a name means."""
     module = check_name(name)
-    return robot_descriptions.located(module).arguments if module else {}
+    return robot_descriptions.located(module)[1] if module else {}
 
 
 def describe(name: str) -> Description:

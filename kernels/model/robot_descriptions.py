@@ -10,8 +10,6 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,14 +20,6 @@ from torqued.common.errors import InputError
 PATHS = {"URDF_PATH": "urdf", "XACRO_PATH": "xacro", "MJCF_PATH": "mjcf"}
 #: Tags of robots that move freely, and of those that are bolted down.
 FREE, HELD = {"humanoid", "quadruped", "biped", "drone"}, {"arm", "dual_arm", "end_effector"}
-
-
-@dataclass(frozen=True)
-class Downloaded:
-    """The file of a robot, and the arguments that it takes as xacro."""
-
-    path: Path
-    arguments: dict[str, str] = field(default_factory=dict)
 
 
 @cache
@@ -64,10 +54,11 @@ def is_there(module: str) -> bool:
     return (folder_of(module) / ".git").exists()
 
 
-def located(module: str) -> Downloaded:
-    """Its file, downloaded where it is not there yet; progress goes to stderr."""
+def located(module: str) -> tuple[Path, dict[str, str]]:
+    """Its file, downloaded where it is not there yet, and the arguments that it takes as xacro."""
+    os.environ.setdefault("GIT_TERMINAL_PROMPT", "0")  # git must not ask for a password
     try:
-        with contextlib.redirect_stdout(sys.stderr), _without_questions():
+        with contextlib.redirect_stdout(sys.stderr):
             found = importlib.import_module(f"robot_descriptions.{module}")
     except Exception as error:  # of git, of the network, or of the module itself
         repository, reason = _repository(module), _reason(error)
@@ -78,7 +69,7 @@ def located(module: str) -> Downloaded:
     for attribute, kind in PATHS.items():
         if path := getattr(found, attribute, None):
             given = getattr(found, "XACRO_ARGS", {}) if kind == "xacro" else {}
-            return Downloaded(Path(path), {key: str(value) for key, value in given.items()})
+            return Path(path), {key: str(value) for key, value in given.items()}
     raise InputError(f"robot {module!r} has none of {', '.join(PATHS)}")
 
 
@@ -92,17 +83,3 @@ def _reason(error: Exception) -> str:
 def _repository(module: str) -> Any:
     repositories = importlib.import_module("robot_descriptions._repositories").REPOSITORIES
     return repositories[known()[module].repository]
-
-
-@contextlib.contextmanager
-def _without_questions() -> Iterator[None]:
-    """git must not ask for a password."""
-    before = os.environ.get("GIT_TERMINAL_PROMPT")
-    os.environ["GIT_TERMINAL_PROMPT"] = "0"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["GIT_TERMINAL_PROMPT"]
-        else:
-            os.environ["GIT_TERMINAL_PROMPT"] = before

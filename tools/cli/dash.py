@@ -71,19 +71,19 @@ def open_page(
     args: argparse.Namespace, title: str, robot: Any, text: str, described: dict[str, Any]
 ) -> Dash:
     from torqued.common.errors import InputError
-    from torqued.kernels.formats.xml_file import read_text
+    from torqued.kernels.formats.sources import file_name, standalone
     from torqued.kernels.model import catalog
     from torqued.tools.viewers.dash import Dash
     from torqued.tools.viewers.history import History
     from torqued.tools.viewers.shapes import shapes_of
 
     host, port = host_and_port(args.listen)
-    file = described["source"].get("robot", {}).get("urdf")
+    file = described["source"].get("robot", {}).get("model", "")
     if args.visuals:
         file = catalog.find_file(args.visuals)
-        text = read_text(file)
-    is_urdf = text.lstrip().startswith("<")
-    shapes, missing = shapes_of(robot, text if is_urdf else "", Path(file) if file else None)
+        text = standalone(file)
+    urdf = text if file_name(text).endswith(".urdf") else ""
+    shapes, missing = shapes_of(robot, urdf, Path(file) if Path(file).is_file() else None)
     try:
         dash = Dash(title, robot, shapes, History(described), host, port, missing)
     except OSError as error:

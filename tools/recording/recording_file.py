@@ -99,9 +99,11 @@ class RecordingFile:
         )
         text = reader.robot_file()
         if text:
-            screws = "screws" in reader.robot["source"].get("robot", {})
-            name, kind = ("robot.toml", "toml") if screws else ("robot.urdf", "xml")
-            self._mcap.add_attachment(time.time_ns(), name, f"application/{kind}", text.encode())
+            from torqued.kernels.formats.sources import file_name
+
+            name = file_name(text)
+            kind = "application/xml" if name.endswith(".urdf") else "application/toml"
+            self._mcap.add_attachment(time.time_ns(), name, kind, text.encode())
         self._output.flush()
 
     def add(self, batch: Batch, sessions: dict[int, SessionInfo]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torqued.common.errors import ModelWarning, TorquedError
 from torqued.kernels import Robot
-from torqued.kernels.formats.sources import read_whole
+from torqued.kernels.formats.sources import file_name, read_whole
 from torqued.kernels.robot.options import SOURCES, with_source
 
 if TYPE_CHECKING:
@@ -49,6 +49,5 @@ def described_robot(
             options = with_source(fields, Path())
             return Robot.load(options.pop("model"), **options)
         known = {key: value for key, value in fields.items() if key not in IN_TEXT}
-        suffix = "urdf" if text.lstrip("\ufeff \r\n\t").startswith("<") else "toml"
-        description = read_whole(text, f"robot.{suffix}")
+        description = read_whole(text, file_name(text))
         return Robot.from_description(description, described["base"], **known)
