@@ -28,8 +28,6 @@ A link whose frame is not on its joint's axis gets another frame there, named af
 
 from __future__ import annotations
 
-import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -37,7 +35,7 @@ from typing import Any
 import numpy as np
 
 from torqued.common.errors import ModelError
-from torqued.kernels.formats.robot_file import RobotFile
+from torqued.kernels.formats.toml_records import Kind, Records, number, numbers, text
 from torqued.kernels.input_checks import shown
 from torqued.kernels.model.checks import further_faults
 from torqued.kernels.model.description import (
@@ -54,34 +52,29 @@ from torqued.kernels.model.description import (
     Pose,
 )
 
-#: Key → how many numbers, 0 for a text, -1 for a table.
 TOP_KEYS = ("name", "link", "joint")
-LINK_KEYS = {"name": 0, "mass": 1, "com": 3, "inertia": 6, "position": 3, "rotation": 9}
-JOINT_KEYS = {
-    **dict.fromkeys(("name", "type", "parent", "child"), 0),
-    **dict.fromkeys(("axis", "point"), 3),
-    **dict.fromkeys(("pitch", "lower", "upper", "velocity", "effort"), 1),
-    **dict.fromkeys(("damping", "friction", "armature"), 1),
-    "mimic": -1,
+LINK_KEYS: dict[str, Kind] = {
+    **{"name": text, "mass": number, "com": numbers(3), "inertia": numbers(6)},
+    **{"position": numbers(3), "rotation": numbers(9)},
 }
-MIMIC_KEYS = {"joint": 0, "multiplier": 1, "offset": 1}
+MIMIC_KEYS = {"joint": text, "multiplier": number, "offset": number}
+JOINT_KEYS: dict[str, Kind] = {
+    **dict.fromkeys(("name", "type", "parent", "child"), text),
+    **dict.fromkeys(("axis", "point"), numbers(3)),
+    **dict.fromkeys(("pitch", "lower", "upper", "velocity", "effort"), number),
+    **dict.fromkeys(("damping", "friction", "armature"), number),
+    "mimic": MIMIC_KEYS,
+}
 
 #: How far a link's frame may be from its joint's axis, relative to its distance from the origin,
 #: what is nothing beside 1, and how far a rotation may be from a rotation.
 NEAR = 1e-12
 ROUNDING = 1e-15
 ROTATION_TOLERANCE = 1e-9
-#: Of a number: whole ones of TOML have no end.
-LARGEST = sys.float_info.max
 
 
-def read_screws(file: RobotFile) -> Description:
+def read_screws(table: Mapping[str, Any], source: str) -> Description:
     """The robot; what cannot be read and what makes no sense in one `ModelError`."""
-    source = file.source
-    try:
-        table = tomllib.loads(file.text)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(source, [f"cannot be read as TOML: {error}"]) from None
     if "robot" in table:
         problem = "configuration, with a key 'robot': give it as --config, or to Robot.from_config"
         raise ModelError(source, [problem])
@@ -95,84 +88,25 @@ def read_screws(file: RobotFile) -> Description:
     return description
 
 
-class _Reader:
-    """Finds every fault of the table before anybody has to hear of them."""
-
+class _Reader(Records):
     def __init__(self, table: Mapping[str, Any]) -> None:
-        self.problems: list[str] = []
-        self._known("the file", table, TOP_KEYS)
+        super().__init__()
+        self.known("the file", table, TOP_KEYS)
         self.name = table.get("name", "robot")
         if not isinstance(self.name, str):
             self.problems.append(f"key 'name' is {shown(self.name)}, expected a text")
-        self.links = self._records("link", table.get("link", []), LINK_KEYS, ("name",))
+        self.links = self.records("link", table.get("link", []), LINK_KEYS, ("name",))
         needed = ("name", "type", "parent", "child")
-        self.joints = self._records("joint", table.get("joint", []), JOINT_KEYS, needed)
+        self.joints = self.records("joint", table.get("joint", []), JOINT_KEYS, needed)
         if not self.links and not self.problems:
             self.problems.append("[[link]] is missing, expected at least one")
         for joint in self.joints:
             self._judge_joint(joint)
 
-    def _known(self, where: str, table: Mapping[str, Any], allowed: Any) -> None:
-        for key in table:
-            if key not in allowed:
-                words = ", ".join(sorted(allowed))
-                self.problems.append(f"{where}: key {key!r} is unknown, allowed: {words}")
-
-    def _records(
-        self, kind: str, value: Any, keys: Mapping[str, int], needed: tuple[str, ...]
-    ) -> list[dict[str, Any]]:
-        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            self.problems.append(f"{kind} is {shown(value)}, expected tables [[{kind}]]")
-            return []
-        return [self._record(kind, k, item, keys, needed) for k, item in enumerate(value)]
-
-    def _record(
-        self, kind: str, k: int, item: dict[str, Any], keys: Mapping[str, int], needed: Any
-    ) -> dict[str, Any]:
-        name = item.get("name")
-        where = f"{kind} {name!r}" if isinstance(name, str) and name else f"{kind} number {k + 1}"
-        self._known(where, item, keys)
-        for key in needed:
-            if not item.get(key):
-                self.problems.append(f"{where}: {key!r} is missing, expected a text")
-        read = {
-            key: self._value(where, key, item[key], size)
-            for key, size in keys.items()
-            if key in item
-        }
-        return {"where": where, **read}
-
-    def _value(self, where: str, key: str, value: Any, size: int) -> Any:
-        """A text, a finite number, an array of them, or the table `mimic`."""
-        if size == 0:
-            if not isinstance(value, str):
-                self.problems.append(f"{where}: {key!r} is {shown(value)}, expected a text")
-                return ""
-            return value
-        if size == -1:
-            if not isinstance(value, dict) or not isinstance(value.get("joint"), str):
-                wanted = "a table with the name of a joint"
-                self.problems.append(f"{where}: {key!r} is {shown(value)}, expected {wanted}")
-                return {}
-            self._known(f"{where}: {key!r}", value, MIMIC_KEYS)
-            return {
-                word: self._value(f"{where}: {key!r}", word, value[word], MIMIC_KEYS[word])
-                for word in MIMIC_KEYS
-                if word in value
-            }
-        given = [value] if size == 1 else value
-        if (
-            not isinstance(given, list)
-            or len(given) != size
-            or not all(type(x) in (int, float) and abs(x) <= LARGEST for x in given)
-        ):
-            wanted = "a finite number" if size == 1 else f"{size} finite numbers"
-            self.problems.append(f"{where}: {key!r} is {shown(value)}, expected {wanted}")
-            return 0.0 if size == 1 else np.zeros(size)
-        return float(given[0]) if size == 1 else np.array(given, dtype=np.float64)
-
     def _judge_joint(self, joint: dict[str, Any]) -> None:
-        where, kind = joint["where"], joint.get("type", "")
+        where, kind = joint["where"], joint.get("type")
+        if not kind:
+            return  # reported already
         if kind not in JOINT_SIZES:
             words = ", ".join(JOINT_SIZES)
             self.problems.append(f"{where}: type {kind!r} is unknown, allowed: {words}")
@@ -185,7 +119,8 @@ class _Reader:
         for key, needed in needs.items():
             if needed and key not in joint:
                 self.problems.append(f"{where}: {key!r} is missing: a {kind} joint requires it")
-        if "axis" in joint and kind in USES_AXIS and not joint["axis"].any():
+        axis = joint.get("axis")
+        if axis is not None and kind in USES_AXIS and not axis.any():
             self.problems.append(f"{where}: 'axis' is zero, expected a direction")
 
     def description(self, source: str) -> Description:
