@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from torqued.kernels.model.compound import taken_apart
 from torqued.kernels.model.description import (
     SINGLE_DOF,
     USES_AXIS,
@@ -27,7 +28,8 @@ from torqued.kernels.model.rigid_body import moved
 
 
 def to_screws(description: Description) -> str:
-    """The description as TOML text."""
+    """The description as TOML text; compound joints as the simple ones that they are."""
+    description = taken_apart(description)
     poses = reference_poses(description)
     lines = [
         "# A robot by screws: all in the frame of its root link, with all coordinates zero.",

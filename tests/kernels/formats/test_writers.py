@@ -1,0 +1,81 @@
+"""What a kind of file does not carry is said, and nothing else is lost."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from support.agreement import assert_agree
+from torqued.kernels import ModelWarning, Robot
+from torqued.kernels.contacts.types import Contact
+from torqued.kernels.formats.sources import read_whole
+from torqued.kernels.formats.writers import write
+from torqued.kernels.model.description import Description, Inertia, Joint, Limits, Link, Mimic
+
+HEAVY = Inertia(1.0, np.array([0.1, 0.2, 0.0]), np.diag([0.1, 0.2, 0.2]))
+HIP = Joint(
+    "hip",
+    "generic",
+    "base",
+    "leg",
+    motions=(("revolute", np.eye(3)[1]), ("prismatic", np.eye(3)[2])),
+)
+KNEE = Joint("knee", "revolute", "leg", "foot")
+FULL = Description(
+    "robot",
+    (Link("base"), Link("leg", HEAVY), Link("foot", HEAVY)),
+    (HIP, KNEE),
+    base="fixed",
+    gravity=(0.0, 0.0, -1.62),
+    postures={"home": {"knee": (0.1,)}},
+    constraints={"stance": (Contact("foot"),)},
+)
+
+
+@pytest.mark.parametrize("kind", ["urdf", "screws", "toml"])
+def test_compound_joints_are_the_same_robot_in_every_kind(kind):
+    text, _ = write(FULL, kind)
+    read = read_whole(text, "robot.urdf" if kind == "urdf" else "robot.toml")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        one, other = (Robot.from_description(each) for each in (FULL, read))
+    assert one.joint_names == other.joint_names
+    q = np.array([0.3, -0.2, 0.5])
+    assert_agree(other.mass_matrix(q), one.mass_matrix(q), within=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lost"),
+    [
+        ("toml", []),
+        ("urdf", ["sets of constraints", "the base", "gravity", "postures"]),
+        ("screws", ["sets of constraints", "joints of sev", "the base", "gravity", "postures"]),
+        ("mjcf", ["sets of constraints", "joints of several"]),
+    ],
+)
+def test_what_is_lost_is_named(kind, lost):
+    _, notes = write(FULL, kind)
+    notes = [note for note in notes if "kg" not in note]
+    assert len(notes) == len(lost)
+    assert all(note.startswith(what) for note, what in zip(notes, lost, strict=True)), notes
+
+
+def test_long_lists_are_shortened():
+    links = [Link(f"l{k}", HEAVY) for k in range(12)]
+    joints = [Joint(f"j{k}", "fixed", f"l{k}", f"l{k + 1}") for k in range(10)]
+    robot = Description("r", tuple(links), (*joints, Joint("j10", "revolute", "l10", "l11")))
+    _, notes = write(robot, "mjcf")
+    assert notes == ["names of fixed joints are not written: j0, j1, j2, j3, j4, j5 and 4 others"]
+
+
+def test_effort_and_speed_limits_of_followers_are_named():
+    follower = replace(KNEE, mimic=Mimic("lead"), limits=Limits(velocity=2.0, effort=3.0))
+    lead = Joint("lead", "revolute", "base", "leg")
+    _, notes = write(replace(FULL, joints=(lead, follower), constraints={}), "mjcf")
+    assert notes == [
+        "speed limits are not written: knee",
+        "effort limits of followers are not written: knee",
+    ]
