@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from torqued.kernels.formats.mjcf_writer import mjcf_and_notes
@@ -29,25 +30,22 @@ def _lost(description: Description, kind: str) -> list[str]:
     if kind == "toml":
         return []
     joints = description.joints
-    compound = [joint.name for joint in joints if joint.type in COMPOUND]
-    lost = {
-        "sets of constraints": list(description.constraints),
-        "names of locked joints": [joint.name for joint in description.locked],
-    }
+    lost: dict[str, list[str]] = {"sets of constraints": list(description.constraints)}
     if kind != "urdf":
-        lost["joints of several motions, but their parts,"] = compound
+        compound = [joint.name for joint in joints if joint.type in COMPOUND]
+        lost["joints of several motions, but one for each"] = compound
     if kind == "mjcf":
-        speeds = [joint.name for joint in joints if joint.limits.velocity < float("inf")]
-        followers = [j.name for j in joints if j.mimic and j.limits.effort < float("inf")]
+        followers = [j.name for j in joints if j.mimic and j.limits.effort < math.inf]
         lost["names of fixed joints"] = [joint.name for joint in joints if joint.type == "fixed"]
-        lost |= {"speed limits": speeds, "effort limits of followers": followers}
+        lost["speed limits"] = [joint.name for joint in joints if joint.limits.velocity < math.inf]
+        lost["effort limits of followers"] = followers
     else:
-        lost["the base"] = [description.base] if description.base else []
+        lost["floating base"] = [description.name] if description.base == "floating" else []
         lost["gravity"] = [f"{description.gravity} m/s²"] if description.gravity else []
         lost["postures"] = list(description.postures)
     return [
-        f"{what} are not written: {', '.join(names[:6])}"
-        + (f" and {len(names) - 6} others" if len(names) > 6 else "")
+        f"{kind} has no {what}: {', '.join(names[:6])}"
+        + (f" and {len(names) - 6} more" if len(names) > 6 else "")
         for what, names in lost.items()
         if names
     ]
