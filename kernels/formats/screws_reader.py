@@ -28,15 +28,15 @@ A link whose frame is not on its joint's axis gets another frame there, named af
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from torqued.common.errors import ModelError
-from torqued.kernels.formats.toml_records import Kind, Records, number, numbers, text
-from torqued.kernels.input_checks import shown
+from torqued.kernels.formats.toml_records import Records
 from torqued.kernels.model.checks import further_faults
 from torqued.kernels.model.description import (
     JOINT_SIZES,
@@ -52,19 +52,42 @@ from torqued.kernels.model.description import (
     Pose,
 )
 
-TOP_KEYS = ("name", "link", "joint")
-LINK_KEYS: dict[str, Kind] = {
-    **{"name": text, "mass": number, "com": numbers(3), "inertia": numbers(6)},
-    **{"position": numbers(3), "rotation": numbers(9)},
-}
-MIMIC_KEYS = {"joint": text, "multiplier": number, "offset": number}
-JOINT_KEYS: dict[str, Kind] = {
-    **dict.fromkeys(("name", "type", "parent", "child"), text),
-    **dict.fromkeys(("axis", "point"), numbers(3)),
-    **dict.fromkeys(("pitch", "lower", "upper", "velocity", "effort"), number),
-    **dict.fromkeys(("damping", "friction", "armature"), number),
-    "mimic": MIMIC_KEYS,
-}
+
+@dataclass(frozen=True)
+class _Link:
+    name: str
+    mass: float = 0.0
+    com: Array | None = None
+    inertia: Array = field(default_factory=lambda: np.zeros(6))
+    position: Array = field(default_factory=lambda: np.zeros(3))
+    rotation: Array = field(default_factory=lambda: np.eye(3).ravel())
+
+
+@dataclass(frozen=True)
+class _Joint:
+    name: str
+    type: str
+    parent: str
+    child: str
+    axis: Array | None = None
+    point: Array | None = None
+    pitch: float | None = None
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+    damping: float = 0.0
+    friction: float = 0.0
+    armature: float = 0.0
+    mimic: Mimic | None = None
+
+
+@dataclass(frozen=True)
+class _File:
+    name: str = "robot"
+    link: tuple[_Link, ...] = ()
+    joint: tuple[_Joint, ...] = ()
+
 
 #: How far a link's frame may be from its joint's axis, relative to its distance from the origin,
 #: what is nothing beside 1, and how far a rotation may be from a rotation.
@@ -78,112 +101,101 @@ def read_screws(table: Mapping[str, Any], source: str) -> Description:
     if "robot" in table:
         problem = "configuration, with a key 'robot': give it as --config, or to Robot.from_config"
         raise ModelError(source, [problem])
-    reader = _Reader(table)
-    if reader.problems:
-        raise ModelError(source, reader.problems)
-    description = reader.description(source)
-    if reader.problems:
-        faults = further_faults(description, reader.problems)
-        raise ModelError(source, reader.problems + faults)
+    records = Records()
+    file: _File = records.read(_File, table)
+    if not file.link:
+        records.problems.append("[[link]] is missing, expected at least one")
+    problems = records.problems
+    joints = file.joint if isinstance(file.joint, tuple) else ()
+    problems += [fault for joint in joints for fault in _faults(joint)]
+    if problems:
+        raise ModelError(source, problems)
+    description = _description(file, source, problems)
+    if problems:
+        raise ModelError(source, problems + further_faults(description, problems))
     return description
 
 
-class _Reader(Records):
-    def __init__(self, table: Mapping[str, Any]) -> None:
-        super().__init__()
-        self.known("the file", table, TOP_KEYS)
-        self.name = table.get("name", "robot")
-        if not isinstance(self.name, str):
-            self.problems.append(f"key 'name' is {shown(self.name)}, expected a text")
-        self.links = self.records("link", table.get("link", []), LINK_KEYS, ("name",))
-        needed = ("name", "type", "parent", "child")
-        self.joints = self.records("joint", table.get("joint", []), JOINT_KEYS, needed)
-        if not self.links and not self.problems:
-            self.problems.append("[[link]] is missing, expected at least one")
-        for joint in self.joints:
-            self._judge_joint(joint)
+def _faults(joint: _Joint) -> list[str]:
+    kind: Any = joint.type
+    where = f"joint {joint.name!r}"
+    if kind is ...:  # reported already
+        return []
+    if kind not in JOINT_SIZES:
+        return [f"{where}: type {kind!r} is unknown, allowed: {', '.join(JOINT_SIZES)}"]
+    needs = {
+        "axis": kind in USES_AXIS,
+        "point": kind not in ("fixed", "prismatic"),
+        "pitch": kind == "helical",
+    }
+    missing = [key for key, needed in needs.items() if needed and getattr(joint, key) is None]
+    faults = [f"{where}: {key!r} is missing: a {kind} joint requires it" for key in missing]
+    if isinstance(joint.axis, np.ndarray) and kind in USES_AXIS and not joint.axis.any():
+        faults.append(f"{where}: 'axis' is zero, expected a direction")
+    return faults
 
-    def _judge_joint(self, joint: dict[str, Any]) -> None:
-        where, kind = joint["where"], joint.get("type")
-        if not kind:
-            return  # reported already
-        if kind not in JOINT_SIZES:
-            words = ", ".join(JOINT_SIZES)
-            self.problems.append(f"{where}: type {kind!r} is unknown, allowed: {words}")
-            return
-        needs = {
-            "axis": kind in USES_AXIS,
-            "point": kind not in ("fixed", "prismatic"),
-            "pitch": kind == "helical",
-        }
-        for key, needed in needs.items():
-            if needed and key not in joint:
-                self.problems.append(f"{where}: {key!r} is missing: a {kind} joint requires it")
-        axis = joint.get("axis")
-        if axis is not None and kind in USES_AXIS and not axis.any():
-            self.problems.append(f"{where}: 'axis' is zero, expected a direction")
 
-    def description(self, source: str) -> Description:
-        """From one frame to frames of links and joints."""
-        poses = {link["name"]: self._pose(link) for link in self.links}
-        links = [Link(link["name"], _inertia(link, poses[link["name"]])) for link in self.links]
-        names = set(poses)
-        joints: list[Joint] = []
-        for record in self.joints:
-            parent, child = poses.get(record["parent"]), poses.get(record["child"])
-            parent, child = parent or Pose(), child or Pose()  # reported by the checks of the tree
-            at = _joint_pose(record, child)
-            joint = _joint(record, _relative(parent, at), at)
-            if at is child:
-                joints.append(joint)
-                continue
-            between, mount = f"{joint.name}_axis", f"{joint.name}_mount"
-            if taken := names & {between, mount}:
-                self.problems.append(
-                    f"{record['where']}: its axis does not pass the frame of {joint.child!r} and "
-                    f"gets another frame, whose name {min(taken)!r} is taken"
-                )
-            names |= {between, mount}
-            links.append(Link(between))
-            joints.append(replace(joint, child=between))
-            joints.append(Joint(mount, "fixed", between, joint.child, _relative(at, child)))
-        return Description(self.name, tuple(links), tuple(joints), source)
-
-    def _pose(self, link: dict[str, Any]) -> Pose:
-        rotation = link.get("rotation", np.eye(3).ravel()).reshape(3, 3)
-        error = float(np.abs(rotation.T @ rotation - np.eye(3)).max())
-        if error > ROTATION_TOLERANCE or np.linalg.det(rotation) < 0.0:
-            self.problems.append(
-                f"{link['where']}: 'rotation' is not a rotation (Rᵀ R off by {error:.3g} from 1, "
-                f"its determinant {np.linalg.det(rotation):.3g}), expected nine numbers row by row"
+def _description(file: _File, source: str, problems: list[str]) -> Description:
+    """From one frame to frames of links and joints."""
+    poses = {link.name: _pose(link, problems) for link in file.link}
+    links = [Link(link.name, _inertia(link, poses[link.name])) for link in file.link]
+    names = set(poses)
+    joints: list[Joint] = []
+    for given in file.joint:
+        # Links that do not exist are reported by the checks of the tree.
+        parent, child = poses.get(given.parent, Pose()), poses.get(given.child) or Pose()
+        at = _joint_pose(given, child)
+        joint = _joint(given, _relative(parent, at), at)
+        if at is child:
+            joints.append(joint)
+            continue
+        between, mount = f"{joint.name}_axis", f"{joint.name}_mount"
+        if taken := names & {between, mount}:
+            problems.append(
+                f"joint {joint.name!r}: its axis does not pass the frame of {joint.child!r} and "
+                f"gets another frame, whose name {min(taken)!r} is taken"
             )
-            rotation = np.eye(3)
-        return Pose(rotation, link.get("position", np.zeros(3)))
+        names |= {between, mount}
+        links.append(Link(between))
+        joints.append(replace(joint, child=between))
+        joints.append(Joint(mount, "fixed", between, joint.child, _relative(at, child)))
+    return Description(file.name, tuple(links), tuple(joints), source)
 
 
-def _inertia(link: dict[str, Any], pose: Pose) -> Inertia:
+def _pose(link: _Link, problems: list[str]) -> Pose:
+    rotation = link.rotation.reshape(3, 3)
+    error = float(np.abs(rotation.T @ rotation - np.eye(3)).max())
+    if error > ROTATION_TOLERANCE or np.linalg.det(rotation) < 0.0:
+        problems.append(
+            f"link {link.name!r}: 'rotation' is not a rotation (Rᵀ R off by {error:.3g} from 1, "
+            f"its determinant {np.linalg.det(rotation):.3g}), expected nine numbers row by row"
+        )
+        rotation = np.eye(3)
+    return Pose(rotation, link.position)
+
+
+def _inertia(link: _Link, pose: Pose) -> Inertia:
     """In the link's own frame."""
     moments = np.zeros((3, 3))
-    if "inertia" in link:
-        moments[np.triu_indices(3)] = link["inertia"]
-        moments = moments + np.triu(moments, 1).T
+    moments[np.triu_indices(3)] = link.inertia
+    moments = moments + np.triu(moments, 1).T
     R = pose.rotation
-    com: Array = R.T @ (link.get("com", pose.position) - pose.position)
-    return Inertia(link.get("mass", 0.0), com, R.T @ moments @ R)
+    com = np.zeros(3) if link.com is None else R.T @ (link.com - pose.position)
+    return Inertia(link.mass, com, R.T @ moments @ R)
 
 
-def _joint_pose(record: dict[str, Any], child: Pose) -> Pose:
+def _joint_pose(joint: _Joint, child: Pose) -> Pose:
     """Where the joint's frame is: the child's own where it is on the axis, which is usual."""
-    if record["type"] in ("fixed", "prismatic"):
+    if joint.point is None or joint.type in ("fixed", "prismatic"):
         return child
-    away = child.position - record["point"]
-    if record["type"] in SINGLE_DOF:
-        axis = record["axis"] / np.linalg.norm(record["axis"])
+    away = child.position - joint.point
+    if joint.axis is not None and joint.type in SINGLE_DOF:
+        axis = joint.axis / np.linalg.norm(joint.axis)
         away = away - axis * (axis @ away)
-    size = max(float(np.abs(child.position).max()), float(np.abs(record["point"]).max()))
+    size = max(float(np.abs(child.position).max()), float(np.abs(joint.point).max()))
     if float(np.abs(away).max()) <= NEAR * size:
         return child
-    return Pose(child.rotation, record["point"])
+    return Pose(child.rotation, joint.point)
 
 
 def _relative(outer: Pose, inner: Pose) -> Pose:
@@ -191,24 +203,16 @@ def _relative(outer: Pose, inner: Pose) -> Pose:
     return Pose(R.T @ inner.rotation, R.T @ (inner.position - outer.position))
 
 
-def _joint(record: dict[str, Any], placement: Pose, at: Pose) -> Joint:
-    limits = {key: record[key] for key in ("lower", "upper", "velocity", "effort") if key in record}
-    losses = {key: record[key] for key in ("damping", "friction", "armature") if key in record}
-    more: dict[str, Any] = {}
-    if record["type"] in USES_AXIS:
-        axis = at.rotation.T @ record["axis"]
-        # Beside −z, rounding alone would decide which way the plane of a planar joint is turned.
-        more["axis"] = np.where(np.abs(axis) < ROUNDING, 0.0, axis)
-    if "mimic" in record:
-        more["mimic"] = Mimic(**record["mimic"])
-    return Joint(
-        record["name"],
-        record["type"],
-        record["parent"],
-        record["child"],
-        placement,
-        pitch=record.get("pitch", 0.0),
-        limits=Limits(**limits),
-        **losses,
-        **more,
+def _joint(given: _Joint, placement: Pose, at: Pose) -> Joint:
+    shared = ("name", "type", "parent", "child", "damping", "friction", "armature", "mimic")
+    joint = Joint(
+        **{key: getattr(given, key) for key in shared},
+        placement=placement,
+        pitch=given.pitch or 0.0,
+        limits=Limits(given.lower, given.upper, given.velocity, given.effort),
     )
+    if given.axis is None or given.type not in USES_AXIS:
+        return joint
+    axis = at.rotation.T @ given.axis
+    # Beside −z, rounding alone would decide which way the plane of a planar joint is turned.
+    return replace(joint, axis=np.where(np.abs(axis) < ROUNDING, 0.0, axis))

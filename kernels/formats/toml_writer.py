@@ -7,22 +7,20 @@ Keys are the fields of the classes in `description.py`; those with their default
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, is_dataclass
 from typing import Any
 
-from torqued.kernels.constraints.types import Loop
-from torqued.kernels.contacts.types import Contact
 from torqued.kernels.formats.screws_writer import number_word, text_word
+from torqued.kernels.formats.toml_records import CONSTRAINTS, hints
 from torqued.kernels.model.description import Description
 
-#: Types of constraints, by the key `type` of their tables.
-CONSTRAINTS: dict[str, type] = {"contact": Contact, "loop": Loop}
+#: The key `type` of tables.
 TYPES = {kind: name for name, kind in CONSTRAINTS.items()}
 
 
 def to_toml(description: Description) -> str:
     """The description as TOML text."""
-    record = {key: item for key, item in _record(description).items() if key != "source"}
+    record = _record(description)
     lists = {key: record.pop(key, ()) for key in ("links", "joints", "locked")}
     tables = {key: record.pop(key, {}) for key in ("postures", "constraints")}
     lines = ['format = "description"', *_lines(record)]
@@ -41,13 +39,11 @@ def _lines(table: Mapping[str, Any]) -> list[str]:
 
 def _record(item: Any) -> dict[str, Any]:
     """Fields and their values, but for defaults; those of equal words are equal to the bit."""
-    found: dict[str, Any] = {"type": TYPES[type(item)]} if type(item) in TYPES else {}
-    for field in fields(item):
-        value, usual = getattr(item, field.name), field.default
-        if field.default_factory is not MISSING:
-            usual = field.default_factory()
-        if usual is MISSING or _word(value) != _word(usual):
-            found[field.name] = value
+    kind: Any = type(item)
+    found: dict[str, Any] = {"type": TYPES[kind]} if kind in TYPES else {}
+    for key, (_, usual) in hints(kind).items():
+        if usual is MISSING or _word(getattr(item, key)) != _word(usual):
+            found[key] = getattr(item, key)
     return found
 
 

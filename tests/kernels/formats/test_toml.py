@@ -128,6 +128,8 @@ LEGGED = replace(
         ('{ joint = "joint_1" }', "3", "joint 'joint_2': 'mimic' is 3, expected a table"),
         ("home = { joint_1 = [0.5] }", "home = [1]", "postures: 'home' is [1], expected a table"),
         ("[0.5]", '["a"]', "'home': 'joint_1' is ['a'], expected a finite number"),
+        ("com = [", 'com = ["1", ', "link 'link_1': 'inertia': 'com' is ['1', "),
+        ("com = [", "com = [[1], ", "expected 3 finite numbers"),
         ('type = "contact"', 'type = "glue"', "with the type 'contact' or 'loop'"),
         ('frame = "link_2"', 'fram = "link_2"', "constraints: 'stance' number 1: key 'fram' is"),
         ("[[links]]", "[[locked]]\nname = 1\n[[links]]", "locked number 1: 'position' is missing"),
