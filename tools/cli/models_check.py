@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from torqued.common.errors import ModelError
@@ -22,6 +22,7 @@ MAX_LINES, SHOWN = 60, 40
 #: Links above which frames at the ends of the tree are counted, not shown.
 MANY_LINKS = 30
 #: Of the table of joints that move.
+UNITS = "(in rad, rad/s, N m, kg m²; slides in m, m/s, N, kg)"
 COLUMNS = (
     *("joint", "type", "axis", "range", "speed", "effort"),
     *("damping", "friction", "armature", "mimic", "driven"),
@@ -33,10 +34,10 @@ def check(args: argparse.Namespace) -> int:
         source = source_of(args)
         found = report(source, args.strict)
     except ModelError as error:
-        refused = {"file": error.source, "verdict": "refused", "faults": list(error.problems)}
-        lines = [f"✗ {fault}" for fault in error.problems]
-        count = f"{len(lines)} fault{'s' * (len(lines) != 1)}"
-        print(as_json(refused, 2) if args.json else "\n".join([*lines, f"refused: {count}"]))
+        refused = {"file": error.source, "verdict": "refused", "faults": error.problems}
+        lines = [*(f"✗ {fault}" for fault in error.problems)]
+        lines.append(f"refused: {_count(len(lines), 'fault')}")
+        print(as_json(refused, 2) if args.json else "\n".join(lines))
         return 1
     if args.picture:
         from torqued.tools.cli.models_picture import draw
@@ -55,26 +56,23 @@ def report(source: Source, strict: bool) -> dict[str, Any]:
     if description.base == "fixed" and source.file:
         warnings += rotor_notes(simple)
     masses = {link.name: link.inertia.mass for link in description.links}
-    free = [joint for joint in simple.joints if joint.mimic is None]
-    dofs = sum(JOINT_SIZES[joint.type][1] for joint in free)
+    dofs = sum(JOINT_SIZES[joint.type][1] for joint in simple.joints if joint.mimic is None)
     return {
         "name": description.name,
         "file": source.file,
         "kind": source.kind,
         "base": description.base,
-        "links": len(masses),
-        "joints": len(description.joints),
         "degrees_of_freedom": dofs + 6 * (description.base == "floating"),
         "mass": sum(masses.values()),
-        "masses": masses,
-        "tree": [_joint(joint) for joint in description.joints],
+        "links": masses,
+        "joints": [_joint(joint) for joint in description.joints],
+        "locked": sentence(description.locked),
         "gravity": description.gravity,
         "postures": description.postures,
         "constraints": {
             name: [f"{type(each).__name__.lower()} of {each.frame}" for each in constraints]
             for name, constraints in description.constraints.items()
         },
-        "locked": [vars(joint) for joint in description.locked],
         "guessed": source.guessed,
         "notes": description.notes,
         "warnings": warnings,
@@ -93,31 +91,41 @@ def _joint(joint: Joint) -> dict[str, Any]:
 
 
 def lines_of(found: Mapping[str, Any], description: Description) -> list[str]:
-    lines = [
-        f"{found['name']} ({found['kind']}): {found['base']} base, {found['links']} links, "
-        f"{found['joints']} joints, {found['degrees_of_freedom']} degrees of freedom, "
-        f"{found['mass']:.4g} kg{', ' * bool(found['file'])}{found['file']}",
-        "",
-        *_shortened(tree_lines(description), "links"),
+    counts = (("links", "link"), ("joints", "joint"))
+    head = [
+        f"{found['name']} ({found['kind']}): {found['base']} base",
+        *(_count(len(found[key]), word) for key, word in counts),
+        f"{found['degrees_of_freedom']} degrees of freedom",
+        f"{found['mass']:.4g} kg",
+        found["file"],
     ]
-    moving = [joint for joint in description.joints if joint.type != "fixed"]
+    lines = [", ".join(filter(None, head)), "", *_shortened(tree_lines(description), "links")]
+    moving = [joint for joint in found["joints"] if joint["type"] != "fixed"]
     if moving:
-        lines += ["", *_shortened(joint_lines(moving), "joints"), "(rad, m; s; N m, N; kg m², kg)"]
-    lines += ["", _mass_line(found["masses"])]
-    if description.locked:
-        lines.append(f"held: {sentence(description.locked)}")
-    if description.gravity is not None:
-        lines.append(f"gravity: {' '.join(f'{x:g}' for x in description.gravity)} m/s²")
-    for name, posture in description.postures.items():
-        where = [f"{joint} {' '.join(f'{x:g}' for x in q)}" for joint, q in posture.items()]
+        lines += ["", *_shortened(joint_lines(moving), "joints"), UNITS]
+    lines += ["", _mass_line(found["links"])]
+    if found["locked"]:
+        lines.append(f"held: {found['locked']}")
+    if found["gravity"]:
+        lines.append(f"gravity: {_words(found['gravity'])} m/s²")
+    for name, posture in found["postures"].items():
+        where = [f"{joint} {_words(q)}" for joint, q in posture.items()]
         lines.append(f"posture {name}: {', '.join(where[:8])}{', …' if len(where) > 8 else ''}")
     lines += [f"constraints {name}: {', '.join(of)}" for name, of in found["constraints"].items()]
     for what, title in (("guessed", "guessed"), ("notes", "in the file"), ("warnings", "warnings")):
         if found[what]:
             lines += ["", f"{title}:", *(f"  - {text}" for text in _grouped(found[what]))]
     count = len(found["warnings"]) + len(found["notes"])
-    more = f", with {count} warning{'s' * (count != 1)}" if count else ""
+    more = f", with {_count(count, 'warning')}" if count else ""
     return [*lines, "", f"{found['verdict']}: torqued can load this robot{more}"]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
+
+
+def _words(numbers: Iterable[float]) -> str:
+    return " ".join(f"{x:.4g}" for x in numbers)
 
 
 def _grouped(sentences: Sequence[str]) -> list[str]:
@@ -145,72 +153,48 @@ def tree_lines(description: Description) -> list[str]:
     for joint in description.joints:
         below[joint.parent].append(joint)
     root = (masses.keys() - {joint.child for joint in description.joints}).pop()
-    hidden: dict[str, int] = {}
-    if len(masses) > MANY_LINKS:
-        for link, joints in below.items():
-            ends = [j for j in joints if j.type == "fixed" and not below[j.child]]
-            ends = [j for j in ends if masses[j.child] == 0.0]
-            hidden[link] = len(ends)
-            below[link] = [joint for joint in joints if joint not in ends]
+    frames = dict.fromkeys(masses, 0)  # that hang from a link and are only counted
+    ends = {link for link, joints in below.items() if not joints and masses[link] == 0.0}
+    for joint in description.joints if len(masses) > MANY_LINKS else ():
+        if joint.type == "fixed" and joint.child in ends:
+            frames[joint.parent] += 1
+            below[joint.parent] = [each for each in below[joint.parent] if each is not joint]
     rows = []
-
-    def enter(link: str, inner: str, *how: str) -> None:
-        mass = f"{masses[link]:.4g} kg" if masses[link] else ""
-        count = hidden.get(link, 0)
-        frames = f"+ {count} frame{'s' * (count > 1)}" if count else ""
-        rows.append([*how, mass, frames])
+    waiting = [(root, "", [root, "", ""])]
+    while waiting:
+        link, inner, how = waiting.pop()
+        hidden = f"+ {_count(frames[link], 'frame')}" if frames[link] else ""
+        rows.append([*how, f"{masses[link]:.4g} kg" if masses[link] else "", hidden])
         joints = below[link]
         for joint in reversed(joints):
-            last = joint is joints[-1]
-            chain = len(joints) == 1 and below[joint.child]
+            last, chain = joint is joints[-1], len(joints) == 1 and below[joint.child]
             glyph = "│ " if chain else "└╴" if last else "├╴"
             deeper = inner if chain else inner + ("  " if last else "│ ")
-            named = (inner + glyph + joint.name, joint.type, f"→ {joint.child}")
-            waiting.append((joint.child, deeper, *named))
-
-    waiting = [(root, "", root, "", "")]
-    while waiting:
-        enter(*waiting.pop())
+            shown = [inner + glyph + joint.name, joint.type, f"→ {joint.child}"]
+            waiting.append((joint.child, deeper, shown))
     return table(rows, words=3)
 
 
-def joint_lines(joints: Sequence[Joint]) -> list[str]:
+def joint_lines(joints: Sequence[Mapping[str, Any]]) -> list[str]:
     """Joints that move, without columns that are empty."""
-    rows = [
-        [
-            "joint",
-            "type",
-            "axis",
-            "range",
-            "speed",
-            "effort",
-            "damping",
-            "friction",
-            "armature",
-            "mimic",
-            "driven",
-        ]
-    ]
+    rows = [list(COLUMNS)]
     for joint in joints:
-        limits, mimic = joint.limits, joint.mimic
-        unlimited = math.isinf(limits.lower) and math.isinf(limits.upper)
-        losses = (joint.damping, joint.friction, joint.armature)
-        rows.append(
-            [joint.name, joint.type, _axis(joint.axis)]
-            + ["" if unlimited else f"{limits.lower:.4g} … {limits.upper:.4g}"]
-            + [f"{x:.4g}" if math.isfinite(x) else "" for x in (limits.velocity, limits.effort)]
-            + [f"{x:.4g}" if x else "" for x in losses]
-            + [f"{mimic.multiplier:g} × {mimic.joint} + {mimic.offset:g}" if mimic else ""]
-            + ["no" if mimic or limits.effort == 0.0 else "yes"]
-        )
-    used = [k for k in range(len(rows[0])) if any(row[k] for row in rows[1:])]
+        ends, mimic = (joint["lower"], joint["upper"]), joint["mimic"]
+        most = [joint[key] for key in ("velocity", "effort")]
+        row = [joint["name"], joint["type"], _axis(joint["axis"])]
+        row.append("" if all(map(math.isinf, ends)) else "{:.4g} … {:.4g}".format(*ends))
+        row += [f"{x:.4g}" if math.isfinite(x) else "" for x in most]
+        row += [f"{joint[key]:.4g}" if joint[key] else "" for key in COLUMNS[6:9]]
+        row.append("{multiplier:g} × {joint} + {offset:g}".format(**mimic) if mimic else "")
+        rows.append([*row, "yes" if joint["driven"] else "no"])
+    used = [k for k in range(len(COLUMNS)) if any(row[k] for row in rows[1:])]
     return table([[row[k] for k in used] for row in rows], words=3)
 
 
 def _axis(axis: Array) -> str:
-    for k, letter in enumerate("xyz"):
-        if abs(axis[k]) == 1.0:
-            return letter if axis[k] > 0.0 else f"-{letter}"
+    for letter, x in zip("xyz", axis, strict=True):
+        if abs(x) == 1.0:
+            return letter if x > 0.0 else f"-{letter}"
     return " ".join(f"{x:.3g}" for x in axis)
 
 
@@ -218,5 +202,5 @@ def _mass_line(masses: Mapping[str, float]) -> str:
     heavy = sorted((mass, name) for name, mass in masses.items() if mass > 0.0)
     if not heavy:
         return "mass: none"
-    most, least = f"{heavy[-1][1]} {heavy[-1][0]:.4g} kg", f"{heavy[0][1]} {heavy[0][0]:.4g} kg"
+    most, least = (f"{name} {mass:.4g} kg" for mass, name in (heavy[-1], heavy[0]))
     return f"mass: {len(heavy)} of {len(masses)} links have some, from {least} to {most}"
