@@ -8,11 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from support.agreement import assert_agree
+from support.agreement import assert_agree, largest
+from support.robots import random_motion
 from torqued.kernels import ModelWarning, Robot
 from torqued.kernels.contacts.types import Contact
 from torqued.kernels.formats.sources import read_whole
 from torqued.kernels.formats.writers import write
+from torqued.kernels.model.catalog import describe
 from torqued.kernels.model.description import Description, Inertia, Joint, Limits, Link, Mimic
 
 HEAVY = Inertia(1.0, np.array([0.1, 0.2, 0.0]), np.diag([0.1, 0.2, 0.2]))
@@ -45,6 +47,24 @@ def test_compound_joints_are_the_same_robot_in_every_kind(kind):
     assert one.joint_names == other.joint_names
     q = np.array([0.3, -0.2, 0.5])
     assert_agree(other.mass_matrix(q), one.mass_matrix(q), within=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["urdf", "screws", "toml"])
+@pytest.mark.parametrize("name", ["panda", "talos", "icub", "pr2", "biped12"])
+def test_real_robot_is_the_same_in_every_kind(name, kind):
+    written = describe(name)
+    text, _ = write(written, kind)
+    read = read_whole(text, "robot.urdf" if kind == "urdf" else "robot.toml")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        one, other = (Robot.from_description(each, "floating") for each in (written, read))
+    assert (one.joint_names, one.frame_names) == (other.joint_names, other.frame_names)
+    for key, value in vars(one.limits).items():
+        np.testing.assert_array_equal(value, getattr(other.limits, key))
+    q, v, _ = random_motion(one)
+    M = one.mass_matrix(q)
+    assert_agree(other.mass_matrix(q), M, within=1e-12)
+    assert_agree(other.bias(q, v), one.bias(q, v), within=1e-12, size=10.0 * largest(M))
 
 
 @pytest.mark.parametrize(
