@@ -180,6 +180,9 @@ class _Writer:
                 if joint.type in ("spherical", "floating"):  # w first
                     values = (*values[:-4], *values[-1:], *values[-4:-1])
                 qpos += values
+            names = {joint.name if joint.parent else ROOT_JOINT for joint in self.moving}
+            if idle := [joint for joint in posture if joint not in names]:
+                self.notes.append(f"posture {name!r}: {', '.join(idle)} cannot move")
             SubElement(element, "key", name=name, qpos=spelled(qpos))
         return element
 

@@ -189,6 +189,11 @@ def test_posture_of_another_length_is_refused():
         to_mjcf(robot)
 
 
+def test_joints_of_a_posture_that_cannot_move_are_named():
+    robot = robot_of(Joint("j", "revolute", "base", "tip"), postures={"p": {"finger": (1.0,)}})
+    assert mjcf_and_notes(robot)[1] == ["posture 'p': finger cannot move"]
+
+
 def test_root_called_world_is_mujocos_world():
     robot = robot_of(Joint("j", "floating", "world", "tip"))
     robot = replace(robot, links=(Link("world"), robot.links[1]))
