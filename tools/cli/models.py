@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torqued.common.errors import InputError
-from torqued.tools.cli.options import locked_joints, output_file, table
+from torqued.tools.cli.options import add_base, locked_joints, output_file, table
 
 if TYPE_CHECKING:
     from torqued.kernels.model.description import Description
@@ -46,17 +46,7 @@ def add_action(
 ) -> argparse.ArgumentParser:
     parser = actions.add_parser(name, help=about, description=f"{about.capitalize()}.")
     parser.add_argument("robot", metavar="FILE|NAME", help="robot file, or name to look up")
-    parser.add_argument(
-        "--base",
-        choices=("fixed", "floating"),
-        help="base of the robot (default: as in the file, or by its name)",
-    )
-    parser.add_argument(
-        "--locked",
-        metavar="JOINTS",
-        help="comma-separated joints to hold, NAME (at 0) or NAME=POSITION; '' for none "
-        "(default: the gripper of a named arm)",
-    )
+    add_base(parser)
     parser.add_argument(
         "--arg",
         action="append",

@@ -6,6 +6,7 @@ import argparse
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from torqued.common.errors import ModelError
@@ -34,7 +35,7 @@ def check(args: argparse.Namespace) -> int:
         source = source_of(args)
         found = report(source, args.strict)
     except ModelError as error:
-        refused = {"file": error.source, "verdict": "refused", "faults": error.problems}
+        refused = {"source": error.source, "verdict": "refused", "faults": error.problems}
         lines = [*(f"✗ {fault}" for fault in error.problems)]
         lines.append(f"refused: {_count(len(lines), 'fault')}")
         print(as_json(refused, 2) if args.json else "\n".join(lines))
@@ -49,69 +50,48 @@ def check(args: argparse.Namespace) -> int:
 
 
 def report(source: Source, strict: bool) -> dict[str, Any]:
-    """Everything that is known; a `ModelError` with all faults."""
+    """The description, and what is found about it; a `ModelError` with all faults."""
     description = source.description
     simple = taken_apart(description)
     warnings = checked(simple, strict=strict, known=source.faults)[len(description.notes) :]
     if description.base == "fixed" and source.file:
         warnings += rotor_notes(simple)
-    masses = {link.name: link.inertia.mass for link in description.links}
     dofs = sum(JOINT_SIZES[joint.type][1] for joint in simple.joints if joint.mimic is None)
-    return {
-        "name": description.name,
-        "file": source.file,
+    return asdict(description) | {
+        "source": source.file,
         "kind": source.kind,
-        "base": description.base,
         "degrees_of_freedom": dofs + 6 * (description.base == "floating"),
-        "mass": sum(masses.values()),
-        "links": masses,
-        "joints": [_joint(joint) for joint in description.joints],
-        "locked": sentence(description.locked),
-        "gravity": description.gravity,
-        "postures": description.postures,
-        "constraints": {
-            name: [f"{type(each).__name__.lower()} of {each.frame}" for each in constraints]
-            for name, constraints in description.constraints.items()
-        },
+        "mass": sum(link.inertia.mass for link in description.links),
         "guessed": source.guessed,
-        "notes": description.notes,
         "warnings": warnings,
         "verdict": "usable" if warnings or source.guessed or description.notes else "good",
     }
 
 
-def _joint(joint: Joint) -> dict[str, Any]:
-    plain = ("name", "type", "parent", "child", "axis", "damping", "friction", "armature")
-    return {
-        **{key: getattr(joint, key) for key in plain},
-        **vars(joint.limits),
-        "mimic": vars(joint.mimic) if joint.mimic else None,
-        "driven": joint.type != "fixed" and joint.mimic is None and joint.limits.effort > 0.0,
-    }
-
-
 def lines_of(found: Mapping[str, Any], description: Description) -> list[str]:
-    counts = (("links", "link"), ("joints", "joint"))
     head = [
         f"{found['name']} ({found['kind']}): {found['base']} base",
-        *(_count(len(found[key]), word) for key, word in counts),
+        _count(len(found["links"]), "link"),
+        _count(len(found["joints"]), "joint"),
         f"{found['degrees_of_freedom']} degrees of freedom",
         f"{found['mass']:.4g} kg",
-        found["file"],
+        found["source"],
     ]
     lines = [", ".join(filter(None, head)), "", *_shortened(tree_lines(description), "links")]
-    moving = [joint for joint in found["joints"] if joint["type"] != "fixed"]
+    moving = [joint for joint in description.joints if joint.type != "fixed"]
     if moving:
         lines += ["", *_shortened(joint_lines(moving), "joints"), UNITS]
-    lines += ["", _mass_line(found["links"])]
-    if found["locked"]:
-        lines.append(f"held: {found['locked']}")
-    if found["gravity"]:
-        lines.append(f"gravity: {_words(found['gravity'])} m/s²")
-    for name, posture in found["postures"].items():
+    lines += ["", _mass_line(description)]
+    if description.locked:
+        lines.append(f"held: {sentence(description.locked)}")
+    if description.gravity:
+        lines.append(f"gravity: {_words(description.gravity)} m/s²")
+    for name, posture in description.postures.items():
         where = [f"{joint} {_words(q)}" for joint, q in posture.items()]
         lines.append(f"posture {name}: {', '.join(where[:8])}{', …' if len(where) > 8 else ''}")
-    lines += [f"constraints {name}: {', '.join(of)}" for name, of in found["constraints"].items()]
+    for name, constraints in description.constraints.items():
+        of = [f"{type(each).__name__.lower()} of {each.frame}" for each in constraints]
+        lines.append(f"constraints {name}: {', '.join(of)}")
     for what, title in (("guessed", "guessed"), ("notes", "in the file"), ("warnings", "warnings")):
         if found[what]:
             lines += ["", f"{title}:", *(f"  - {text}" for text in _grouped(found[what]))]
@@ -175,18 +155,18 @@ def tree_lines(description: Description) -> list[str]:
     return table(rows, words=3)
 
 
-def joint_lines(joints: Sequence[Mapping[str, Any]]) -> list[str]:
+def joint_lines(joints: Sequence[Joint]) -> list[str]:
     """Joints that move, without columns that are empty."""
     rows = [list(COLUMNS)]
     for joint in joints:
-        ends, mimic = (joint["lower"], joint["upper"]), joint["mimic"]
-        most = [joint[key] for key in ("velocity", "effort")]
-        row = [joint["name"], joint["type"], _axis(joint["axis"])]
-        row.append("" if all(map(math.isinf, ends)) else "{:.4g} … {:.4g}".format(*ends))
-        row += [f"{x:.4g}" if math.isfinite(x) else "" for x in most]
-        row += [f"{joint[key]:.4g}" if joint[key] else "" for key in COLUMNS[6:9]]
-        row.append("{multiplier:g} × {joint} + {offset:g}".format(**mimic) if mimic else "")
-        rows.append([*row, "yes" if joint["driven"] else "no"])
+        limits, mimic = joint.limits, joint.mimic
+        known = math.isfinite(limits.lower) or math.isfinite(limits.upper)
+        row = [joint.name, joint.type, _axis(joint.axis)]
+        row.append(f"{limits.lower:.4g} … {limits.upper:.4g}" if known else "")
+        row += [f"{x:.4g}" if math.isfinite(x) else "" for x in (limits.velocity, limits.effort)]
+        row += [f"{x:.4g}" if x else "" for x in (joint.damping, joint.friction, joint.armature)]
+        row.append(f"{mimic.multiplier:g} × {mimic.joint} + {mimic.offset:g}" if mimic else "")
+        rows.append([*row, "no" if mimic or limits.effort == 0.0 else "yes"])
     used = [k for k in range(len(COLUMNS)) if any(row[k] for row in rows[1:])]
     return table([[row[k] for k in used] for row in rows], words=3)
 
@@ -198,9 +178,10 @@ def _axis(axis: Array) -> str:
     return " ".join(f"{x:.3g}" for x in axis)
 
 
-def _mass_line(masses: Mapping[str, float]) -> str:
-    heavy = sorted((mass, name) for name, mass in masses.items() if mass > 0.0)
+def _mass_line(description: Description) -> str:
+    links = description.links
+    heavy = sorted((link.inertia.mass, link.name) for link in links if link.inertia.mass > 0.0)
     if not heavy:
         return "mass: none"
     most, least = (f"{name} {mass:.4g} kg" for mass, name in (heavy[-1], heavy[0]))
-    return f"mass: {len(heavy)} of {len(masses)} links have some, from {least} to {most}"
+    return f"mass: {len(heavy)} of {len(links)} links have some, from {least} to {most}"

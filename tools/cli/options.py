@@ -109,11 +109,16 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     robot.add_argument("--robot", metavar="NAME", help="robot name, as listed by `torqued models`")
     robot.add_argument("--urdf", metavar="FILE", help="URDF file of the robot")
     parser.add_argument("--config", metavar="FILE", type=Path, help="TOML file as in configs/")
+    add_base(parser)
+
+
+def add_base(parser: argparse.ArgumentParser) -> None:
+    """--base and --locked: what a robot's file does not say."""
     parser.add_argument(
         "--base",
         choices=("fixed", "floating"),
-        help="base of a URDF robot (default: as in `torqued models`, or fixed where the file "
-        "leaves no doubt)",
+        help="base of the robot in a file (default: as in `torqued models`, or fixed where the "
+        "file leaves no doubt)",
     )
     parser.add_argument(
         "--locked",

@@ -99,7 +99,7 @@ def test_json_has_the_same_content(capsys, legs):
     found = json.loads(capsys.readouterr().out)
     assert (found["degrees_of_freedom"], found["mass"], found["base"]) == (1, 4.0, "fixed")
     left, right = found["joints"]
-    assert (left["driven"], right["driven"], left["upper"]) == (True, False, None)
+    assert (left["limits"]["upper"], right["limits"]["effort"]) == (None, 0.0)
     assert right["mimic"] == {"joint": "left", "multiplier": -2.0, "offset": 0.0}
     assert found["verdict"] == "usable" and len(found["guessed"]) == 1
 
