@@ -37,6 +37,7 @@ from torqued.kernels.primitives import layout
 #: lie in each other.
 MIN_VALUE, MAX_DEPTH = 1e-15, 490
 TYPES = {layout.REVOLUTE: "hinge", layout.PRISMATIC: "slide", layout.SPHERICAL: "ball"}
+LOSSES = ("armature", "damping", "frictionloss")
 DOFS = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
 
 
@@ -75,11 +76,9 @@ class _Writer:
         world = SubElement(self.root, "worldbody")
         self.equality, self.actuator = Element("equality"), Element("actuator")
         inertias = self._inertias(description, bodies)
-        light = [joint.child for joint in description.joints if joint.type != "fixed"]
-        light = [link for link in light if inertias[link].mass < MIN_VALUE]
-        if light:
-            names = ", ".join(map(repr, light[:4])) + (", …" if len(light) > 4 else "")
-            self.notes.append(f"{len(light)} moving links without mass get 1e-15 kg: {names}")
+        moving = [joint.child for joint in description.joints if joint.type != "fixed"]
+        if light := sum(inertias[link].mass < MIN_VALUE for link in moving):
+            self.notes.append(f"moving links without mass get {MIN_VALUE} kg: {light} of them")
         waiting = [(held, world, 0)]
         while waiting:
             joint, parent, depth = waiting.pop()
@@ -137,14 +136,13 @@ class _Writer:
         elif not free:
             parts = [(TYPES[kind], axis) for kind, axis in elementary_joints(joint)]
         limits, effort = joint.limits, joint.limits.effort
-        unknown = math.isinf(limits.lower) and math.isinf(limits.upper)
-        ranged = joint.type != "continuous" and not unknown
-        losses = {"armature": joint.armature, "damping": joint.damping}
-        losses["frictionloss"] = joint.friction
+        known = math.isfinite(limits.lower) or math.isfinite(limits.upper)
+        ranged = joint.type != "continuous" and known
+        losses = zip(LOSSES, (joint.armature, joint.damping, joint.friction), strict=True)
+        written = {key: repr(float(value)) for key, value in losses if value}
         for k, (kind, axis) in enumerate(parts, start=1):
             name = joint.name if len(parts) == 1 else f"{joint.name}_{k}"
-            element = SubElement(body, "joint", name=name, type=kind)
-            element.attrib |= {key: repr(float(value)) for key, value in losses.items() if value}
+            element = SubElement(body, "joint", written, name=name, type=kind)
             if kind in ("hinge", "slide"):
                 element.set("axis", spelled(axis))
                 if ranged and limits.lower < limits.upper:
