@@ -15,7 +15,7 @@ from torqued.kernels.model.compound import taken_apart
 from torqued.kernels.model.description import JOINT_SIZES, Array, Description, Joint
 from torqued.kernels.model.lock import sentence
 from torqued.kernels.model.rotors import rotor_notes
-from torqued.tools.cli.models import Source, source_of
+from torqued.tools.cli.models_source import Source, source_of
 from torqued.tools.cli.options import as_json, table
 
 #: Lines of a table or tree; of more, the first are shown.

@@ -5,16 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 
-from torqued.tools.cli.models import source_of
+from torqued.common.errors import InputError
+from torqued.kernels.formats.writers import write
+from torqued.kernels.model.checks import check
+from torqued.kernels.model.compound import taken_apart
+from torqued.kernels.model.lock import sentence
+from torqued.tools.cli.models_source import source_of
 
 
 def convert(args: argparse.Namespace) -> int:
-    from torqued.common.errors import InputError
-    from torqued.kernels.formats.writers import write
-    from torqued.kernels.model.checks import check
-    from torqued.kernels.model.compound import taken_apart
-    from torqued.kernels.model.lock import sentence
-
     source = source_of(args)
     description = source.description
     check(taken_apart(description), accept_unphysical=True, known=source.faults)
