@@ -21,7 +21,7 @@ TYPES = {kind: name for name, kind in CONSTRAINTS.items()}
 def to_toml(description: Description) -> str:
     """The description as TOML text."""
     record = _record(description)
-    lists = {key: record.pop(key, ()) for key in ("links", "joints", "locked")}
+    lists = {key: record.pop(key) for key in ("links", "joints", "locked") if record.get(key)}
     tables = {key: record.pop(key, {}) for key in ("postures", "constraints")}
     lines = ['format = "description"', *_lines(record)]
     for key, items in lists.items():

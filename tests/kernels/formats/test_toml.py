@@ -95,6 +95,12 @@ def test_description_is_read_back_to_the_bit(description):
     assert to_toml(read) == text
 
 
+@pytest.mark.parametrize("links", [(), (Link("alone"),)])
+def test_description_without_joints_is_read_back(links):
+    alone = Description("", links, ())
+    assert same(read_whole(to_toml(alone), "robot.toml"), alone)
+
+
 def test_comparison_to_the_bit_finds_one_bit():
     chain = family("chain", 2)
     joint = replace(chain.joints[0], damping=np.nextafter(chain.joints[0].damping, 1.0).item())
