@@ -93,7 +93,9 @@ class _Writer:
                 if link == "world":
                     self.problems.append("link 'world': is not the root, as MuJoCo's world is")
             if depth == MAX_DEPTH:
-                self.problems.append(f"link {link!r}: {depth} links lead to it; MuJoCo reads less")
+                self.problems.append(
+                    f"link {link!r}: {depth} links lead to it, more than MuJoCo reads"
+                )
                 return
             waiting += [(below_it, body, depth + 1) for below_it in reversed(below[link])]
         for part in (self.equality, self.actuator, self._keyframes(description)):
@@ -105,6 +107,7 @@ class _Writer:
         where MuJoCo refuses one of theirs."""
         found = {link.name: link.inertia for link in description.links}
         groups: dict[str, list[str]] = {}
+        static = "" if description.base == "floating" else next(iter(bodies.body))
         for name, body in bodies.body.items():
             groups.setdefault(body, []).append(name)
         for body, names in groups.items():
@@ -115,6 +118,9 @@ class _Writer:
             if _is_possible(found[body]):
                 merged = "carries the inertia of all links fixed to it"
                 self.notes.append(f"link {body!r}: {merged}; MuJoCo refuses one of theirs")
+            elif body == static:
+                found[body] = Inertia()
+                self.notes.append(f"link {body!r}: its inertia is left out, since it cannot move")
             else:
                 moments = ", ".join(f"{moment:.6g}" for moment in _moments(found[body])[0])
                 problem = f"MuJoCo refuses the principal moments {moments}"

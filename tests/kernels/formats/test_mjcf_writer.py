@@ -90,7 +90,7 @@ def test_real_robot_is_the_same_in_mujoco(name, base):
 def test_long_chain_is_as_deep_as_mujoco_reads():
     model = mujoco.MjModel.from_xml_string(to_mjcf(family("chain", 489)))
     assert model.nv == 489
-    with pytest.raises(ModelError, match="'link_490': 490 links lead to it"):
+    with pytest.raises(ModelError, match="'link_490': 490 links lead to it, more"):
         to_mjcf(family("chain", 490))
 
 
@@ -181,6 +181,12 @@ def test_moments_that_mujoco_refuses_are_joined_with_what_is_fixed_to_them_or_re
         "link 'tip': carries the inertia of all links fixed to it; MuJoCo refuses one of theirs"
     ]
     assert_same_in_mujoco(mended, 0)
+
+
+def test_moments_of_a_base_that_cannot_move_do_not_matter():
+    robot = robot_of(Joint("j", "revolute", "base", "tip"))
+    heavy = Link("base", replace(HEAVY, rotational=np.diag([0.1, 0.1, 0.3])))
+    assert_same_in_mujoco(replace(robot, links=(heavy, robot.links[1])), 0)
 
 
 def test_posture_of_another_length_is_refused():
