@@ -12,7 +12,14 @@ from typing import Any
 from torqued.common.errors import ModelError
 from torqued.kernels.model.checks import check as checked
 from torqued.kernels.model.compound import taken_apart
-from torqued.kernels.model.description import JOINT_SIZES, Array, Description, Joint
+from torqued.kernels.model.description import (
+    COMPOUND,
+    JOINT_SIZES,
+    USES_AXIS,
+    Array,
+    Description,
+    Joint,
+)
 from torqued.kernels.model.lock import sentence
 from torqued.kernels.model.rotors import rotor_notes
 from torqued.tools.cli.models_source import Source, source_of
@@ -36,7 +43,7 @@ def check(args: argparse.Namespace) -> int:
         found = report(source, args.strict)
     except ModelError as error:
         refused = {"source": error.source, "verdict": "refused", "faults": error.problems}
-        lines = [*(f"✗ {fault}" for fault in error.problems)]
+        lines = [f"✗ {fault}" for fault in error.problems]
         lines.append(f"refused: {_count(len(lines), 'fault')}")
         print(as_json(refused, 2) if args.json else "\n".join(lines))
         return 1
@@ -92,9 +99,9 @@ def lines_of(found: Mapping[str, Any], description: Description) -> list[str]:
     for name, constraints in description.constraints.items():
         of = [f"{type(each).__name__.lower()} of {each.frame}" for each in constraints]
         lines.append(f"constraints {name}: {', '.join(of)}")
-    for what, title in (("guessed", "guessed"), ("notes", "in the file"), ("warnings", "warnings")):
+    for what in ("guessed", "notes", "warnings"):
         if found[what]:
-            lines += ["", f"{title}:", *(f"  - {text}" for text in _grouped(found[what]))]
+            lines += ["", f"{what}:", *(f"  - {text}" for text in _grouped(found[what]))]
     count = len(found["warnings"]) + len(found["notes"])
     more = f", with {_count(count, 'warning')}" if count else ""
     return [*lines, "", f"{found['verdict']}: torqued can load this robot{more}"]
@@ -161,7 +168,8 @@ def joint_lines(joints: Sequence[Joint]) -> list[str]:
     for joint in joints:
         limits, mimic = joint.limits, joint.mimic
         known = math.isfinite(limits.lower) or math.isfinite(limits.upper)
-        row = [joint.name, joint.type, _axis(joint.axis)]
+        axis = _axis(joint.axis) if joint.type in USES_AXIS | COMPOUND else ""
+        row = [joint.name, joint.type, axis]
         row.append(f"{limits.lower:.4g} … {limits.upper:.4g}" if known else "")
         row += [f"{x:.4g}" if math.isfinite(x) else "" for x in (limits.velocity, limits.effort)]
         row += [f"{x:.4g}" if x else "" for x in (joint.damping, joint.friction, joint.armature)]
