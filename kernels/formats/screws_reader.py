@@ -28,17 +28,15 @@ A link whose frame is not on its joint's axis gets another frame there, named af
 
 from __future__ import annotations
 
-import sys
-import tomllib
+import math
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from torqued.common.errors import ModelError
-from torqued.kernels.formats.robot_file import RobotFile
-from torqued.kernels.input_checks import shown
+from torqued.kernels.formats.toml_records import Records
 from torqued.kernels.model.checks import further_faults
 from torqued.kernels.model.description import (
     JOINT_SIZES,
@@ -54,201 +52,150 @@ from torqued.kernels.model.description import (
     Pose,
 )
 
-#: Key → how many numbers, 0 for a text, -1 for a table.
-TOP_KEYS = ("name", "link", "joint")
-LINK_KEYS = {"name": 0, "mass": 1, "com": 3, "inertia": 6, "position": 3, "rotation": 9}
-JOINT_KEYS = {
-    **dict.fromkeys(("name", "type", "parent", "child"), 0),
-    **dict.fromkeys(("axis", "point"), 3),
-    **dict.fromkeys(("pitch", "lower", "upper", "velocity", "effort"), 1),
-    **dict.fromkeys(("damping", "friction", "armature"), 1),
-    "mimic": -1,
-}
-MIMIC_KEYS = {"joint": 0, "multiplier": 1, "offset": 1}
+
+@dataclass(frozen=True)
+class _Link:
+    name: str
+    mass: float = 0.0
+    com: Array | None = None
+    inertia: Array = field(default_factory=lambda: np.zeros(6))
+    position: Array = field(default_factory=lambda: np.zeros(3))
+    rotation: Array = field(default_factory=lambda: np.eye(3).ravel())
+
+
+@dataclass(frozen=True)
+class _Joint:
+    name: str
+    type: str
+    parent: str
+    child: str
+    axis: Array | None = None
+    point: Array | None = None
+    pitch: float | None = None
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+    damping: float = 0.0
+    friction: float = 0.0
+    armature: float = 0.0
+    mimic: Mimic | None = None
+
+
+@dataclass(frozen=True)
+class _File:
+    name: str = "robot"
+    link: tuple[_Link, ...] = ()
+    joint: tuple[_Joint, ...] = ()
+
 
 #: How far a link's frame may be from its joint's axis, relative to its distance from the origin,
 #: what is nothing beside 1, and how far a rotation may be from a rotation.
 NEAR = 1e-12
 ROUNDING = 1e-15
 ROTATION_TOLERANCE = 1e-9
-#: Of a number: whole ones of TOML have no end.
-LARGEST = sys.float_info.max
 
 
-def read_screws(file: RobotFile) -> Description:
+def read_screws(table: Mapping[str, Any], source: str) -> Description:
     """The robot; what cannot be read and what makes no sense in one `ModelError`."""
-    source = file.source
-    try:
-        table = tomllib.loads(file.text)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(source, [f"cannot be read as TOML: {error}"]) from None
     if "robot" in table:
         problem = "configuration, with a key 'robot': give it as --config, or to Robot.from_config"
         raise ModelError(source, [problem])
-    reader = _Reader(table)
-    if reader.problems:
-        raise ModelError(source, reader.problems)
-    description = reader.description(source)
-    if reader.problems:
-        faults = further_faults(description, reader.problems)
-        raise ModelError(source, reader.problems + faults)
+    records = Records()
+    file: _File = records.read(_File, table)
+    if not file.link:
+        records.problems.append("[[link]] is missing, expected at least one")
+    problems = records.problems
+    joints = file.joint if isinstance(file.joint, tuple) else ()
+    problems += [fault for joint in joints for fault in _faults(joint)]
+    if problems:
+        raise ModelError(source, problems)
+    description = _description(file, source, problems)
+    if problems:
+        raise ModelError(source, problems + further_faults(description, problems))
     return description
 
 
-class _Reader:
-    """Finds every fault of the table before anybody has to hear of them."""
+def _faults(joint: _Joint) -> list[str]:
+    kind: Any = joint.type
+    where = f"joint {joint.name!r}"
+    if kind is ...:  # reported already
+        return []
+    if kind not in JOINT_SIZES:
+        return [f"{where}: type {kind!r} is unknown, allowed: {', '.join(JOINT_SIZES)}"]
+    needs = {
+        "axis": kind in USES_AXIS,
+        "point": kind not in ("fixed", "prismatic"),
+        "pitch": kind == "helical",
+    }
+    missing = [key for key, needed in needs.items() if needed and getattr(joint, key) is None]
+    faults = [f"{where}: {key!r} is missing: a {kind} joint requires it" for key in missing]
+    if isinstance(joint.axis, np.ndarray) and kind in USES_AXIS and not joint.axis.any():
+        faults.append(f"{where}: 'axis' is zero, expected a direction")
+    return faults
 
-    def __init__(self, table: Mapping[str, Any]) -> None:
-        self.problems: list[str] = []
-        self._known("the file", table, TOP_KEYS)
-        self.name = table.get("name", "robot")
-        if not isinstance(self.name, str):
-            self.problems.append(f"key 'name' is {shown(self.name)}, expected a text")
-        self.links = self._records("link", table.get("link", []), LINK_KEYS, ("name",))
-        needed = ("name", "type", "parent", "child")
-        self.joints = self._records("joint", table.get("joint", []), JOINT_KEYS, needed)
-        if not self.links and not self.problems:
-            self.problems.append("[[link]] is missing, expected at least one")
-        for joint in self.joints:
-            self._judge_joint(joint)
 
-    def _known(self, where: str, table: Mapping[str, Any], allowed: Any) -> None:
-        for key in table:
-            if key not in allowed:
-                words = ", ".join(sorted(allowed))
-                self.problems.append(f"{where}: key {key!r} is unknown, allowed: {words}")
-
-    def _records(
-        self, kind: str, value: Any, keys: Mapping[str, int], needed: tuple[str, ...]
-    ) -> list[dict[str, Any]]:
-        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-            self.problems.append(f"{kind} is {shown(value)}, expected tables [[{kind}]]")
-            return []
-        return [self._record(kind, k, item, keys, needed) for k, item in enumerate(value)]
-
-    def _record(
-        self, kind: str, k: int, item: dict[str, Any], keys: Mapping[str, int], needed: Any
-    ) -> dict[str, Any]:
-        name = item.get("name")
-        where = f"{kind} {name!r}" if isinstance(name, str) and name else f"{kind} number {k + 1}"
-        self._known(where, item, keys)
-        for key in needed:
-            if not item.get(key):
-                self.problems.append(f"{where}: {key!r} is missing, expected a text")
-        read = {
-            key: self._value(where, key, item[key], size)
-            for key, size in keys.items()
-            if key in item
-        }
-        return {"where": where, **read}
-
-    def _value(self, where: str, key: str, value: Any, size: int) -> Any:
-        """A text, a finite number, an array of them, or the table `mimic`."""
-        if size == 0:
-            if not isinstance(value, str):
-                self.problems.append(f"{where}: {key!r} is {shown(value)}, expected a text")
-                return ""
-            return value
-        if size == -1:
-            if not isinstance(value, dict) or not isinstance(value.get("joint"), str):
-                wanted = "a table with the name of a joint"
-                self.problems.append(f"{where}: {key!r} is {shown(value)}, expected {wanted}")
-                return {}
-            self._known(f"{where}: {key!r}", value, MIMIC_KEYS)
-            return {
-                word: self._value(f"{where}: {key!r}", word, value[word], MIMIC_KEYS[word])
-                for word in MIMIC_KEYS
-                if word in value
-            }
-        given = [value] if size == 1 else value
-        if (
-            not isinstance(given, list)
-            or len(given) != size
-            or not all(type(x) in (int, float) and abs(x) <= LARGEST for x in given)
-        ):
-            wanted = "a finite number" if size == 1 else f"{size} finite numbers"
-            self.problems.append(f"{where}: {key!r} is {shown(value)}, expected {wanted}")
-            return 0.0 if size == 1 else np.zeros(size)
-        return float(given[0]) if size == 1 else np.array(given, dtype=np.float64)
-
-    def _judge_joint(self, joint: dict[str, Any]) -> None:
-        where, kind = joint["where"], joint.get("type", "")
-        if kind not in JOINT_SIZES:
-            words = ", ".join(JOINT_SIZES)
-            self.problems.append(f"{where}: type {kind!r} is unknown, allowed: {words}")
-            return
-        needs = {
-            "axis": kind in USES_AXIS,
-            "point": kind not in ("fixed", "prismatic"),
-            "pitch": kind == "helical",
-        }
-        for key, needed in needs.items():
-            if needed and key not in joint:
-                self.problems.append(f"{where}: {key!r} is missing: a {kind} joint requires it")
-        if "axis" in joint and kind in USES_AXIS and not joint["axis"].any():
-            self.problems.append(f"{where}: 'axis' is zero, expected a direction")
-
-    def description(self, source: str) -> Description:
-        """From one frame to frames of links and joints."""
-        poses = {link["name"]: self._pose(link) for link in self.links}
-        links = [Link(link["name"], _inertia(link, poses[link["name"]])) for link in self.links]
-        names = set(poses)
-        joints: list[Joint] = []
-        for record in self.joints:
-            parent, child = poses.get(record["parent"]), poses.get(record["child"])
-            parent, child = parent or Pose(), child or Pose()  # reported by the checks of the tree
-            at = _joint_pose(record, child)
-            joint = _joint(record, _relative(parent, at), at)
-            if at is child:
-                joints.append(joint)
-                continue
-            between, mount = f"{joint.name}_axis", f"{joint.name}_mount"
-            if taken := names & {between, mount}:
-                self.problems.append(
-                    f"{record['where']}: its axis does not pass the frame of {joint.child!r} and "
-                    f"gets another frame, whose name {min(taken)!r} is taken"
-                )
-            names |= {between, mount}
-            links.append(Link(between))
-            joints.append(replace(joint, child=between))
-            joints.append(Joint(mount, "fixed", between, joint.child, _relative(at, child)))
-        return Description(self.name, tuple(links), tuple(joints), source)
-
-    def _pose(self, link: dict[str, Any]) -> Pose:
-        rotation = link.get("rotation", np.eye(3).ravel()).reshape(3, 3)
-        error = float(np.abs(rotation.T @ rotation - np.eye(3)).max())
-        if error > ROTATION_TOLERANCE or np.linalg.det(rotation) < 0.0:
-            self.problems.append(
-                f"{link['where']}: 'rotation' is not a rotation (Rᵀ R off by {error:.3g} from 1, "
-                f"its determinant {np.linalg.det(rotation):.3g}), expected nine numbers row by row"
+def _description(file: _File, source: str, problems: list[str]) -> Description:
+    """From one frame to frames of links and joints."""
+    poses = {link.name: _pose(link, problems) for link in file.link}
+    links = [Link(link.name, _inertia(link, poses[link.name])) for link in file.link]
+    names = set(poses)
+    joints: list[Joint] = []
+    for given in file.joint:
+        # Links that do not exist are reported by the checks of the tree.
+        parent, child = poses.get(given.parent, Pose()), poses.get(given.child) or Pose()
+        at = _joint_pose(given, child)
+        joint = _joint(given, _relative(parent, at), at)
+        if at is child:
+            joints.append(joint)
+            continue
+        between, mount = f"{joint.name}_axis", f"{joint.name}_mount"
+        if taken := names & {between, mount}:
+            problems.append(
+                f"joint {joint.name!r}: its axis does not pass the frame of {joint.child!r} and "
+                f"gets another frame, whose name {min(taken)!r} is taken"
             )
-            rotation = np.eye(3)
-        return Pose(rotation, link.get("position", np.zeros(3)))
+        names |= {between, mount}
+        links.append(Link(between))
+        joints.append(replace(joint, child=between))
+        joints.append(Joint(mount, "fixed", between, joint.child, _relative(at, child)))
+    return Description(file.name, tuple(links), tuple(joints), source)
 
 
-def _inertia(link: dict[str, Any], pose: Pose) -> Inertia:
+def _pose(link: _Link, problems: list[str]) -> Pose:
+    rotation = link.rotation.reshape(3, 3)
+    error = float(np.abs(rotation.T @ rotation - np.eye(3)).max())
+    if error > ROTATION_TOLERANCE or np.linalg.det(rotation) < 0.0:
+        problems.append(
+            f"link {link.name!r}: 'rotation' is not a rotation (Rᵀ R off by {error:.3g} from 1, "
+            f"its determinant {np.linalg.det(rotation):.3g}), expected nine numbers row by row"
+        )
+        rotation = np.eye(3)
+    return Pose(rotation, link.position)
+
+
+def _inertia(link: _Link, pose: Pose) -> Inertia:
     """In the link's own frame."""
     moments = np.zeros((3, 3))
-    if "inertia" in link:
-        moments[np.triu_indices(3)] = link["inertia"]
-        moments = moments + np.triu(moments, 1).T
+    moments[np.triu_indices(3)] = link.inertia
+    moments = moments + np.triu(moments, 1).T
     R = pose.rotation
-    com: Array = R.T @ (link.get("com", pose.position) - pose.position)
-    return Inertia(link.get("mass", 0.0), com, R.T @ moments @ R)
+    com = np.zeros(3) if link.com is None else R.T @ (link.com - pose.position)
+    return Inertia(link.mass, com, R.T @ moments @ R)
 
 
-def _joint_pose(record: dict[str, Any], child: Pose) -> Pose:
+def _joint_pose(joint: _Joint, child: Pose) -> Pose:
     """Where the joint's frame is: the child's own where it is on the axis, which is usual."""
-    if record["type"] in ("fixed", "prismatic"):
+    if joint.point is None or joint.type in ("fixed", "prismatic"):
         return child
-    away = child.position - record["point"]
-    if record["type"] in SINGLE_DOF:
-        axis = record["axis"] / np.linalg.norm(record["axis"])
+    away = child.position - joint.point
+    if joint.axis is not None and joint.type in SINGLE_DOF:
+        axis = joint.axis / np.linalg.norm(joint.axis)
         away = away - axis * (axis @ away)
-    size = max(float(np.abs(child.position).max()), float(np.abs(record["point"]).max()))
+    size = max(float(np.abs(child.position).max()), float(np.abs(joint.point).max()))
     if float(np.abs(away).max()) <= NEAR * size:
         return child
-    return Pose(child.rotation, record["point"])
+    return Pose(child.rotation, joint.point)
 
 
 def _relative(outer: Pose, inner: Pose) -> Pose:
@@ -256,24 +203,16 @@ def _relative(outer: Pose, inner: Pose) -> Pose:
     return Pose(R.T @ inner.rotation, R.T @ (inner.position - outer.position))
 
 
-def _joint(record: dict[str, Any], placement: Pose, at: Pose) -> Joint:
-    limits = {key: record[key] for key in ("lower", "upper", "velocity", "effort") if key in record}
-    losses = {key: record[key] for key in ("damping", "friction", "armature") if key in record}
-    more: dict[str, Any] = {}
-    if record["type"] in USES_AXIS:
-        axis = at.rotation.T @ record["axis"]
-        # Beside −z, rounding alone would decide which way the plane of a planar joint is turned.
-        more["axis"] = np.where(np.abs(axis) < ROUNDING, 0.0, axis)
-    if "mimic" in record:
-        more["mimic"] = Mimic(**record["mimic"])
-    return Joint(
-        record["name"],
-        record["type"],
-        record["parent"],
-        record["child"],
-        placement,
-        pitch=record.get("pitch", 0.0),
-        limits=Limits(**limits),
-        **losses,
-        **more,
+def _joint(given: _Joint, placement: Pose, at: Pose) -> Joint:
+    shared = ("name", "type", "parent", "child", "damping", "friction", "armature", "mimic")
+    joint = Joint(
+        **{key: getattr(given, key) for key in shared},
+        placement=placement,
+        pitch=given.pitch or 0.0,
+        limits=Limits(given.lower, given.upper, given.velocity, given.effort),
     )
+    if given.axis is None or given.type not in USES_AXIS:
+        return joint
+    axis = at.rotation.T @ given.axis
+    # Beside −z, rounding alone would decide which way the plane of a planar joint is turned.
+    return replace(joint, axis=np.where(np.abs(axis) < ROUNDING, 0.0, axis))

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from torqued.kernels.model.compound import taken_apart
 from torqued.kernels.model.description import (
     SINGLE_DOF,
     USES_AXIS,
@@ -27,11 +28,12 @@ from torqued.kernels.model.rigid_body import moved
 
 
 def to_screws(description: Description) -> str:
-    """The description as TOML text."""
+    """The description as TOML text; compound joints as the simple ones that they are."""
+    description = taken_apart(description)
     poses = reference_poses(description)
     lines = [
         "# A robot by screws: all in the frame of its root link, with all coordinates zero.",
-        f"name = {_text(description.name)}",
+        f"name = {text_word(description.name)}",
     ]
     for link in description.links:
         lines += ["", "[[link]]", *_link_lines(link, poses[link.name])]
@@ -58,59 +60,59 @@ def reference_poses(description: Description) -> dict[str, Pose]:
 
 
 def _link_lines(link: Link, pose: Pose) -> list[str]:
-    lines = [f"name = {_text(link.name)}"]
+    lines = [f"name = {text_word(link.name)}"]
     inertia = moved(link.inertia, pose)
     if link.inertia.mass != 0.0 or inertia.rotational.any():
         moments = inertia.rotational[np.triu_indices(3)]
         lines += [
-            f"mass = {_number(inertia.mass)}",
-            f"com = {_numbers(inertia.com)}",
-            f"inertia = {_numbers(moments)}",
+            f"mass = {number_word(inertia.mass)}",
+            f"com = {numbers_word(inertia.com)}",
+            f"inertia = {numbers_word(moments)}",
         ]
     if pose.position.any():
-        lines.append(f"position = {_numbers(pose.position)}")
+        lines.append(f"position = {numbers_word(pose.position)}")
     if not np.array_equal(pose.rotation, np.eye(3)):
-        lines.append(f"rotation = {_numbers(pose.rotation.ravel())}")
+        lines.append(f"rotation = {numbers_word(pose.rotation.ravel())}")
     return lines
 
 
 def _joint_lines(joint: Joint, pose: Pose) -> list[str]:
     lines = [
-        f"name = {_text(joint.name)}",
-        f"type = {_text(joint.type)}",
-        f"parent = {_text(joint.parent)}",
-        f"child = {_text(joint.child)}",
+        f"name = {text_word(joint.name)}",
+        f"type = {text_word(joint.type)}",
+        f"parent = {text_word(joint.parent)}",
+        f"child = {text_word(joint.child)}",
     ]
     if joint.type in USES_AXIS:
-        lines.append(f"axis = {_numbers(pose.rotation @ joint.axis)}")
+        lines.append(f"axis = {numbers_word(pose.rotation @ joint.axis)}")
     if joint.type in USES_AXIS - {"prismatic"} or joint.type not in {"fixed", *SINGLE_DOF}:
-        lines.append(f"point = {_numbers(pose.position)}")
+        lines.append(f"point = {numbers_word(pose.position)}")
     if joint.type == "helical":
-        lines.append(f"pitch = {_number(joint.pitch)}")
+        lines.append(f"pitch = {number_word(joint.pitch)}")
     for name in ("lower", "upper", "velocity", "effort"):
         if math.isfinite(value := getattr(joint.limits, name)):
-            lines.append(f"{name} = {_number(value)}")
+            lines.append(f"{name} = {number_word(value)}")
     for name in ("damping", "friction", "armature"):
         if value := getattr(joint, name):
-            lines.append(f"{name} = {_number(value)}")
+            lines.append(f"{name} = {number_word(value)}")
     if joint.mimic is not None:
         lines.append(
-            f"mimic = {{ joint = {_text(joint.mimic.joint)}, "
-            f"multiplier = {_number(joint.mimic.multiplier)}, "
-            f"offset = {_number(joint.mimic.offset)} }}"
+            f"mimic = {{ joint = {text_word(joint.mimic.joint)}, "
+            f"multiplier = {number_word(joint.mimic.multiplier)}, "
+            f"offset = {number_word(joint.mimic.offset)} }}"
         )
     return lines
 
 
-def _numbers(values: Array | Iterable[Any]) -> str:
-    return f"[{', '.join(_number(value) for value in values)}]"
+def numbers_word(values: Array | Iterable[Any]) -> str:
+    return f"[{', '.join(number_word(value) for value in values)}]"
 
 
-def _number(value: Any) -> str:
+def number_word(value: Any) -> str:
     """The shortest text that reads back as the same float64."""
     return repr(float(value))
 
 
-def _text(value: str) -> str:
+def text_word(value: str) -> str:
     """As TOML quotes texts: JSON does so too, but for the one character that TOML forbids."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -15,7 +15,7 @@ from typing import Any
 
 from torqued.common.errors import InputError, ModelError
 from torqued.kernels.formats.robot_file import RobotFile
-from torqued.kernels.formats.screws_reader import read_screws
+from torqued.kernels.formats.toml_reader import read_toml
 from torqued.kernels.formats.urdf import read_urdf
 from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.formats.xml_file import read_text
@@ -30,7 +30,7 @@ ROOTS = {"robot": "urdf", "mujoco": "mjcf", "mujocoinclude": "mjcf", "sdf": "sdf
 #: Kind → its reader.
 READERS: dict[str, Callable[[RobotFile], Description]] = {
     "urdf": read_urdf,
-    "toml": read_screws,
+    "toml": read_toml,
 }
 
 #: The first tag of an XML text that is neither a declaration nor in a comment.

@@ -16,6 +16,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 import numpy as np
 
 from torqued.kernels.model.description import (
+    COMPOUND,
     USES_AXIS,
     Array,
     Description,
@@ -47,11 +48,11 @@ def _is_something(inertia: Inertia) -> bool:
 def _write_inertia(link: Element, inertia: Inertia) -> None:
     inertial = SubElement(link, "inertial")
     _write_pose(inertial, Pose(np.eye(3), inertia.com))
-    SubElement(inertial, "mass", value=_number(inertia.mass))
+    SubElement(inertial, "mass", value=spelled_number(inertia.mass))
     moments = SubElement(inertial, "inertia")
     for row, column in zip(*np.triu_indices(3), strict=True):
         name = "i" + "xyz"[row] + "xyz"[column]
-        moments.set(name, _number(inertia.rotational[row, column]))
+        moments.set(name, spelled_number(inertia.rotational[row, column]))
 
 
 def _write_joint(robot: Element, joint: Joint) -> None:
@@ -59,23 +60,25 @@ def _write_joint(robot: Element, joint: Joint) -> None:
     SubElement(element, "parent", link=joint.parent)
     SubElement(element, "child", link=joint.child)
     _write_pose(element, joint.placement)
-    if joint.type in USES_AXIS:
-        SubElement(element, "axis", xyz=_numbers(joint.axis))
+    if joint.type in USES_AXIS | COMPOUND:
+        SubElement(element, "axis", xyz=spelled(joint.axis))
+    for kind, axis in joint.motions:
+        SubElement(element, "motion", type=kind, xyz=spelled(axis))
     if joint.type == "helical":
-        SubElement(element, "pitch", value=_number(joint.pitch))
+        SubElement(element, "pitch", value=spelled_number(joint.pitch))
     if joint.type != "fixed":
         _write_limits(element, joint.limits)
     losses = {name: getattr(joint, name) for name in ("damping", "friction", "armature")}
     if any(losses.values()):
-        used = {name: _number(value) for name, value in losses.items() if value}
+        used = {name: spelled_number(value) for name, value in losses.items() if value}
         SubElement(element, "dynamics", used)
     if joint.mimic is not None:
         SubElement(
             element,
             "mimic",
             joint=joint.mimic.joint,
-            multiplier=_number(joint.mimic.multiplier),
-            offset=_number(joint.mimic.offset),
+            multiplier=spelled_number(joint.mimic.multiplier),
+            offset=spelled_number(joint.mimic.offset),
         )
 
 
@@ -88,19 +91,19 @@ def _write_limits(joint: Element, limits: Limits) -> None:
         if math.isfinite(getattr(limits, name)):
             known[name] = getattr(limits, name)
     if known:
-        SubElement(joint, "limit", {name: _number(value) for name, value in known.items()})
+        SubElement(joint, "limit", {name: spelled_number(value) for name, value in known.items()})
 
 
 def _write_pose(parent: Element, pose: Pose) -> None:
-    origin = SubElement(parent, "origin", xyz=_numbers(pose.position))
+    origin = SubElement(parent, "origin", xyz=spelled(pose.position))
     if not np.array_equal(pose.rotation, np.eye(3)):
-        origin.set("rpy", _numbers(rpy_from_rotation(pose.rotation)))
+        origin.set("rpy", spelled(rpy_from_rotation(pose.rotation)))
 
 
-def _numbers(values: Array | Iterable[float]) -> str:
-    return " ".join(_number(value) for value in values)
+def spelled(values: Array | Iterable[float]) -> str:
+    return " ".join(spelled_number(value) for value in values)
 
 
-def _number(value: float) -> str:
+def spelled_number(value: float) -> str:
     """The shortest text that reads back as the same float64."""
     return repr(float(value))

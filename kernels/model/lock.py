@@ -36,7 +36,7 @@ from torqued.kernels.model.description import (
 from torqued.kernels.model.diagnostics import Findings
 
 #: Joints to lock: positions by name, or names alone.
-Locked = Mapping[str, float] | Sequence[str]
+Locked = Mapping[str, float | None] | Sequence[str]
 
 #: Difference of positions that is rounding, rad or m.
 ROUNDING = 1e-9

@@ -208,6 +208,9 @@ def model_of(
     lacking = rotor_notes(description) if driven and base == "fixed" else ()
     if lacking:
         warnings.warn(listed(description.source, lacking), ModelWarning, stacklevel=3)
+    fallen = None if given is None else tuple(fall.tolist())
+    said = base if base == "floating" or description.base else None
+    description = replace(description, base=said, gravity=fallen)
     model = assemble(description, base, fall, (*notes, *lacking))
     model = replace(model, capsules=capsules_of(model, capsules))
     model = with_links(model, "links", links)

@@ -35,7 +35,7 @@ class Command(Protocol):
 NAMES = (
     *("serve", "ping", "call", "stats", "top", "reload", "keys"),
     *("record", "replay", "plot", "excite", "identify", "dash", "metrics", "stream", "foxglove"),
-    *("demo", "models", "convert", "batch", "compile", "bench"),
+    *("demo", "models", "batch", "compile", "bench"),
 )
 COMMANDS: dict[str, Command] = {
     name: cast(Command, importlib.import_module(f"torqued.tools.cli.{name}")) for name in NAMES
@@ -64,7 +64,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 }
 #: Command → its own extra, if it has one.
 OWN_EXTRA = {
-    **dict.fromkeys(("record", "replay", "plot", "identify"), "record"),
+    **dict.fromkeys(("record", "replay", "plot", "identify", "models"), "record"),
     **dict.fromkeys(("metrics", "foxglove"), "observe"),
     **{name: name for name in ("bench", "dash", "demo")},
     "batch": "cluster",

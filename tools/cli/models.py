@@ -1,20 +1,109 @@
-"""`torqued models`: the robots that can be named on the command line."""
+"""`torqued models`: the robots that can be named, and what is in a robot's file."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from torqued.tools.cli.options import table
+from torqued.tools.cli.options import (
+    add_base,
+    locked_joints,
+    output_file,
+    table,
+    xacro_arguments,
+)
 
-HELP = "list the robots that can be named"
-EXAMPLE = "  torqued models\n  torqued serve --robot icub"
+if TYPE_CHECKING:
+    from torqued.kernels import Robot
+
+HELP = "list the robots that can be named; check and convert robot files"
+EXAMPLE = """\
+  torqued models
+  torqued models check panda --picture panda.png
+  torqued models check robot.urdf --base floating --strict
+  torqued models convert robot.xacro --arg prefix=left_ --to mjcf --out robot.xml"""
+
+KINDS = ("urdf", "mjcf", "toml", "screws")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No options."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION")
+    check = add_action(actions, "check", "show what is in a robot file, and what is wrong with it")
+    check.add_argument("--strict", action="store_true", help="refuse robots with warnings")
+    check.add_argument("--json", action="store_true", help="print the findings as JSON")
+    check.add_argument(
+        "--picture",
+        type=output_file,
+        metavar="FILE.png",
+        help="output file for a picture of the robot at its postures",
+    )
+    convert = add_action(actions, "convert", "write a robot file in another format")
+    convert.add_argument("--to", choices=KINDS, required=True, help="output format")
+    convert.add_argument(
+        "--out", type=Path, metavar="FILE", help="output file (default: standard output)"
+    )
+
+
+def add_action(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, about: str
+) -> argparse.ArgumentParser:
+    parser = actions.add_parser(name, help=about, description=f"{about.capitalize()}.")
+    parser.add_argument("robot", metavar="FILE|NAME", help="robot file, or name to look up")
+    add_base(parser)
+    return parser
+
+
+def load(args: argparse.Namespace, **options: Any) -> Robot:
+    """The robot that the options of `add_action` mean."""
+    import warnings
+
+    from torqued.common.errors import ModelWarning
+    from torqued.kernels import Robot
+
+    locked, arguments = locked_joints(args.locked), xacro_arguments(args.arg)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # the robot has them
+        return Robot.load(args.robot, args.base, locked=locked, arguments=arguments, **options)
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.action == "check":
+        from torqued.tools.cli.models_check import check
+
+        return check(args, load)
+    if args.action == "convert":
+        return convert(args)
+    return show()
+
+
+def convert(args: argparse.Namespace) -> int:
+    import sys
+
+    from torqued.common.errors import InputError
+    from torqued.kernels.formats.writers import write
+    from torqued.kernels.model.lock import sentence
+
+    model = load(args, accept_unphysical=True).model
+    assert model.description is not None  # nothing has been changed
+    text, notes = write(model.description, args.to)
+    if model.locked:
+        notes.insert(0, f"fixed: {sentence(model.locked)}")
+    for note in notes:
+        print(f"torqued: note: {note}", file=sys.stderr)
+    if args.out is None:
+        print(text, end="")
+        return 0
+    try:
+        args.out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot write --out {args.out}: {error.strerror}") from None
+    print(f"wrote {args.out}")
+    return 0
+
+
+def show() -> int:
+    """The robots that can be named."""
     from torqued.kernels.model import catalog
 
     rows = [["name", "or", "base", "joints", "description"]]

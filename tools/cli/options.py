@@ -112,6 +112,11 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
         help="robot name as listed by `torqued models`, or a file: URDF, xacro, MJCF, Lua or TOML",
     )
     parser.add_argument("--config", metavar="FILE", type=Path, help="TOML file as in configs/")
+    add_base(parser)
+
+
+def add_base(parser: argparse.ArgumentParser) -> None:
+    """--base, --locked and --arg: what a robot's file does not say."""
     parser.add_argument(
         "--base",
         choices=("fixed", "floating"),
@@ -124,10 +129,6 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
         help="comma-separated joints to hold, NAME (at 0) or NAME=POSITION; '' for none "
         "(default: the gripper of a named arm)",
     )
-    add_arguments_of_xacro(parser)
-
-
-def add_arguments_of_xacro(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--arg",
         action="append",

@@ -165,7 +165,7 @@ def test_configuration_names_a_file_by_screws(tmp_path):
         ('child = "upper"', 'child = "upper"\nmimic = 3', "'mimic' is 3, expected a table"),
         ('parent = "base"', 'parent = "bse"', "bse"),
         ("mass = 2.0", "rotation = [2, 0, 0, 0, 1, 0, 0, 0, 1]", "'rotation' is not a rotation"),
-        ('name = "two"', "name = 2", "key 'name' is 2, expected a text"),
+        ('name = "two"', "name = 2", "the file: 'name' is 2, expected a text"),
         ('name = "two"', 'title = "two"', "the file: key 'title' is unknown, allowed: joint, li"),
         ('name = "two"', "[robot]", "configuration, with a key 'robot': give it as --config"),
         ('name = "base"', "", "link number 1: 'name' is missing"),

@@ -29,6 +29,7 @@ COMMANDS = {
     ("bench", "kernels", "--help"): ("bench", ""),
     ("bench", "rtt", "--plot", "."): ("bench", None),
     ("demo", "tracking"): ("demo", None),
+    ("models", "check", "chain2", "--picture", "m.png"): ("record", ""),
     ("demo", "--dash"): ("dash", None),
 }
 
@@ -90,6 +91,7 @@ def test_a_missing_package_is_of_the_extra_that_is_meant_for_the_command():
     assert cli.extra_for("dash", "lz4.frame") == "dash"
     assert cli.extra_for("demo", "viser") == "dash"
     assert cli.extra_for("record", "numba") == "server"
+    assert cli.extra_for("models", "matplotlib") == "record"
     assert cli.extra_for("plot", "moon") is None
 
 

@@ -126,7 +126,7 @@ OWN_EXTRA |= {"dash": "dash", "metrics": "observe", "foxglove": "observe"}
 
 @pytest.mark.parametrize("name", sorted(set(cli.COMMANDS) - FOR_CLIENTS))
 def test_plain_installation_answers_the_servers_commands_with_the_extra_to_install(name):
-    further = {"bench": ["kernels"], "serve": ["--robot", "chain2"], "convert": ["chain2"]}
+    further = {"bench": ["kernels"], "serve": ["--robot", "chain2"]}
     further |= {"replay": ["x.mcap"], "plot": ["x.mcap"]}
     further |= {"excite": ["--robot", "chain2", "--out", "x.npz"]}
     further |= {"identify": ["x.mcap", "--frame", "hand"], "record": ["--robot", "chain2"]}

@@ -1,0 +1,235 @@
+"""A `Description` as MJCF text, for MuJoCo.
+
+Joints of several degrees of freedom become several joints of one body. Inertias are written by
+their principal axes, which MuJoCo keeps to more digits than `fullinertia`. It moves no body without
+mass: those have `MIN_VALUE` kg and kg m², which is below the rounding of everything else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+# Only used to write: parsing goes through defusedxml.
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+import numpy as np
+
+from torqued.common.errors import ModelError
+from torqued.kernels.formats.urdf_writer import spelled
+from torqued.kernels.model.assemble import elementary_joints, root_joint_name
+from torqued.kernels.model.bodies import Bodies
+from torqued.kernels.model.checks import check
+from torqued.kernels.model.checks_mass import PRINTED
+from torqued.kernels.model.compound import taken_apart
+from torqued.kernels.model.description import (
+    JOINT_SIZES,
+    ROOT_JOINT,
+    Array,
+    Description,
+    Inertia,
+    Joint,
+    Pose,
+)
+from torqued.kernels.primitives import layout
+
+#: What MuJoCo asks of the mass and moments of a moving body (mjMINVAL), and how deep elements may
+#: lie in each other.
+MIN_VALUE, MAX_DEPTH = 1e-15, 490
+TYPES = {layout.REVOLUTE: "hinge", layout.PRISMATIC: "slide", layout.SPHERICAL: "ball"}
+LOSSES = ("armature", "damping", "frictionloss")
+DOFS = {"hinge": 1, "slide": 1, "ball": 3, "free": 6}
+
+
+def to_mjcf(description: Description) -> str:
+    """The description as MJCF text."""
+    return mjcf_and_notes(description)[0]
+
+
+def mjcf_and_notes(description: Description) -> tuple[str, list[str]]:
+    """MJCF text, and what of the description MuJoCo gets otherwise."""
+    description = taken_apart(description)
+    check(description)
+    writer = _Writer(description)
+    if writer.problems:
+        raise ModelError(description.source, writer.problems)
+    indent(writer.root)
+    return tostring(writer.root, encoding="unicode") + "\n", writer.notes
+
+
+class _Writer:
+    def __init__(self, description: Description) -> None:
+        self.problems: list[str] = []
+        self.notes: list[str] = []
+        bodies = Bodies(description)
+        first = next(iter(bodies.body))
+        below: dict[str, list[Joint]] = {link.name: [] for link in description.links}
+        for joint in description.joints:
+            below[joint.parent].append(joint)
+        base = "floating" if description.base == "floating" else "fixed"
+        held = Joint(root_joint_name(description), base, "", first)
+        self.moving: list[Joint] = []  # in the order of qpos
+        self.root = Element("mujoco", model=description.name)
+        SubElement(self.root, "compiler", angle="radian")
+        if description.gravity is not None:
+            SubElement(self.root, "option", gravity=spelled(description.gravity))
+        world = SubElement(self.root, "worldbody")
+        self.equality, self.actuator = Element("equality"), Element("actuator")
+        inertias = self._inertias(description, bodies)
+        moving = [joint.child for joint in description.joints if joint.type != "fixed"]
+        if light := sum(inertias[link].mass < MIN_VALUE for link in moving):
+            self.notes.append(f"moving links without mass get {MIN_VALUE} kg: {light} of them")
+        waiting = [(held, world, 0)]
+        while waiting:
+            joint, parent, depth = waiting.pop()
+            link = joint.child
+            if link == "world" and joint is held and base == "fixed":
+                body = world
+            else:
+                body = SubElement(parent, "body", name=link)
+                _write_pose(body, joint.placement)
+                self._write_joints(body, joint, parent is world)
+                _write_inertia(body, inertias[link], joint.type != "fixed")
+                if link == "world":
+                    self.problems.append("link 'world': is not the root, as MuJoCo's world is")
+            if depth == MAX_DEPTH:
+                self.problems.append(
+                    f"link {link!r}: {depth} links lead to it, more than MuJoCo reads"
+                )
+                return
+            waiting += [(below_it, body, depth + 1) for below_it in reversed(below[link])]
+        for part in (self.equality, self.actuator, self._keyframes(description)):
+            if len(part):
+                self.root.append(part)
+
+    def _inertias(self, description: Description, bodies: Bodies) -> dict[str, Inertia]:
+        """Of links: their own, or of all that are fixed to each other on the one that carries them
+        where MuJoCo refuses one of theirs."""
+        found = {link.name: link.inertia for link in description.links}
+        groups: dict[str, list[str]] = {}
+        static = "" if description.base == "floating" else next(iter(bodies.body))
+        for name, body in bodies.body.items():
+            groups.setdefault(body, []).append(name)
+        for body, names in groups.items():
+            if all(_is_possible(found[name]) for name in names):
+                continue
+            found |= dict.fromkeys(names, Inertia())
+            found[body] = bodies.inertia[body]
+            if _is_possible(found[body]):
+                merged = "carries the inertia of all links fixed to it"
+                self.notes.append(f"link {body!r}: {merged}; MuJoCo refuses one of theirs")
+            elif body == static:
+                found[body] = Inertia()
+                self.notes.append(f"link {body!r}: its inertia is left out, since it cannot move")
+            else:
+                moments = ", ".join(f"{moment:.6g}" for moment in _moments(found[body])[0])
+                problem = f"MuJoCo refuses the principal moments {moments}"
+                self.problems.append(f"link {body!r}: {problem}")
+        return found
+
+    def _write_joints(self, body: Element, joint: Joint, on_world: bool) -> None:
+        """The joints of MuJoCo that are one of ours."""
+        if joint.type == "fixed":
+            return
+        self.moving.append(joint)
+        if joint.type == "helical":
+            self.problems.append(f"joint {joint.name!r}: MJCF has no helical joints")
+            return
+        free = joint.type == "floating" and on_world and len(body.attrib) == 1  # no pose
+        parts = [("free", np.zeros(3))] if free else []
+        if joint.type == "floating" and not free:
+            parts = [*(("slide", axis) for axis in np.eye(3)), ("ball", np.zeros(3))]
+        elif not free:
+            parts = [(TYPES[kind], axis) for kind, axis in elementary_joints(joint)]
+        limits, effort = joint.limits, joint.limits.effort
+        known = math.isfinite(limits.lower) or math.isfinite(limits.upper)
+        ranged = joint.type != "continuous" and known
+        losses = zip(LOSSES, (joint.armature, joint.damping, joint.friction), strict=True)
+        written = {key: repr(float(value)) for key, value in losses if value}
+        for k, (kind, axis) in enumerate(parts, start=1):
+            name = joint.name if len(parts) == 1 else f"{joint.name}_{k}"
+            element = SubElement(body, "joint", written, name=name, type=kind)
+            if kind in ("hinge", "slide"):
+                element.set("axis", spelled(axis))
+                if ranged and limits.lower < limits.upper:
+                    element.set("range", spelled((limits.lower, limits.upper)))
+            if joint.mimic is None and 0.0 < effort < math.inf:
+                self._write_motors(name, effort, DOFS[kind])
+        if ranged and limits.lower == limits.upper:
+            self.notes.append(f"joint {joint.name!r}: equal limits are none in MJCF")
+        if joint.mimic is None and effort == 0.0:
+            self.notes.append(f"joint {joint.name!r}: without effort, it has no motor")
+        if joint.mimic is not None:
+            words = spelled((joint.mimic.offset, joint.mimic.multiplier, 0.0, 0.0, 0.0))
+            ends = {"joint1": joint.name, "joint2": joint.mimic.joint}
+            SubElement(self.equality, "joint", ends, polycoef=words)
+
+    def _write_motors(self, name: str, effort: float, dofs: int) -> None:
+        for k in range(dofs):
+            motor = SubElement(self.actuator, "motor", name=name, joint=name)
+            if dofs > 1:
+                motor.attrib |= {"name": f"{name}_{k + 1}", "gear": spelled(np.eye(6)[k])}
+            motor.attrib |= dict.fromkeys(("ctrlrange", "forcerange"), spelled((-effort, effort)))
+
+    def _keyframes(self, description: Description) -> Element:
+        element = Element("keyframe")
+        joints = {joint.name: joint for joint in description.joints}
+        for name, posture in description.postures.items():
+            qpos: list[float] = []
+            for joint in self.moving:
+                values = _position(joint, posture, joints)
+                if len(values) != (nq := JOINT_SIZES[joint.type][0]):
+                    problem = f"has {len(values)} coordinates, expected {nq}"
+                    self.problems.append(f"posture {name!r}: joint {joint.name!r} {problem}")
+                if joint.type in ("spherical", "floating"):  # w first
+                    values = (*values[:-4], *values[-1:], *values[-4:-1])
+                qpos += values
+            names = {joint.name if joint.parent else ROOT_JOINT for joint in self.moving}
+            if idle := [joint for joint in posture if joint not in names]:
+                self.notes.append(f"posture {name!r}: {', '.join(idle)} cannot move")
+            SubElement(element, "key", name=name, qpos=spelled(qpos))
+        return element
+
+
+def _position(
+    joint: Joint, posture: Mapping[str, tuple[float, ...]], joints: Mapping[str, Joint]
+) -> tuple[float, ...]:
+    """Where a posture has a joint, or the one that it follows."""
+    if joint.mimic is not None:
+        leader = _position(joints[joint.mimic.joint], posture, joints)
+        return tuple(joint.mimic.multiplier * value + joint.mimic.offset for value in leader)
+    turns = joint.type in ("spherical", "floating")
+    neutral = (0.0,) * (JOINT_SIZES[joint.type][0] - 1) + (float(turns),)
+    return tuple(posture.get(joint.name if joint.parent else ROOT_JOINT, neutral))
+
+
+def _write_pose(element: Element, pose: Pose) -> None:
+    if pose.position.any():
+        element.set("pos", spelled(pose.position))
+    if not np.array_equal(pose.rotation, np.eye(3)):
+        element.set("xyaxes", spelled(pose.rotation[:, :2].T.ravel()))
+
+
+def _moments(inertia: Inertia) -> tuple[Array, Array]:
+    """Principal moments in rising order and their axes as columns. Rounding of files with few
+    digits is mended: MuJoCo takes A + B ≥ C ≥ 0 to the bit."""
+    w, V = np.linalg.eigh(inertia.rotational)
+    rounding = PRINTED * abs(w[2]) + MIN_VALUE
+    w = np.where(np.abs(w) <= rounding, np.maximum(w, 0.0), w)
+    if 0.0 < w[2] - w[0] - w[1] <= rounding:
+        w[2] = w[0] + w[1]
+    return w, V * np.linalg.det(V)
+
+
+def _is_possible(inertia: Inertia) -> bool:
+    w, _ = _moments(inertia)
+    return bool(w[0] >= 0.0 and w[0] + w[1] >= w[2])
+
+
+def _write_inertia(body: Element, inertia: Inertia, moves: bool) -> None:
+    least = MIN_VALUE if moves else 0.0
+    (w, V), mass = _moments(inertia), max(inertia.mass, least)
+    if mass or w.any():
+        element = SubElement(body, "inertial", pos=spelled(inertia.com), mass=repr(float(mass)))
+        element.set("diaginertia", spelled(np.maximum(w, least)))
+        _write_pose(element, Pose(V))
