@@ -1,8 +1,9 @@
 """A `Description` as MJCF text, for MuJoCo.
 
-Joints of several degrees of freedom become several joints of one body. Inertias are written by
-their principal axes, which MuJoCo keeps to more digits than `fullinertia`. It moves no body without
-mass: those have `MIN_VALUE` kg and kg m², which is below the rounding of everything else.
+Joints of several degrees of freedom become several joints of one body. A link has the inertia of
+all that is fixed to it, by its principal axes, which MuJoCo keeps to more digits than
+`fullinertia`. It moves no body without mass: those have `MIN_VALUE` kg and kg m², which is below
+the rounding of everything else.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ from torqued.kernels.model.compound import taken_apart
 from torqued.kernels.model.description import (
     JOINT_SIZES,
     ROOT_JOINT,
-    Array,
     Description,
     Inertia,
     Joint,
@@ -75,10 +75,6 @@ class _Writer:
             SubElement(self.root, "option", gravity=spelled(description.gravity))
         world = SubElement(self.root, "worldbody")
         self.equality, self.actuator = Element("equality"), Element("actuator")
-        inertias = self._inertias(description, bodies)
-        moving = [joint.child for joint in description.joints if joint.type != "fixed"]
-        if light := sum(inertias[link].mass < MIN_VALUE for link in moving):
-            self.notes.append(f"moving links without mass get {MIN_VALUE} kg: {light} of them")
         waiting = [(held, world, 0)]
         while waiting:
             joint, parent, depth = waiting.pop()
@@ -89,7 +85,9 @@ class _Writer:
                 body = SubElement(parent, "body", name=link)
                 _write_pose(body, joint.placement)
                 self._write_joints(body, joint, parent is world)
-                _write_inertia(body, inertias[link], joint.type != "fixed")
+                if bodies.body[link] == link:  # it carries the links that are fixed to it
+                    moves = joint.type != "fixed"
+                    self._write_inertia(body, link, bodies.inertia[link], moves)
                 if link == "world":
                     self.problems.append("link 'world': is not the root, as MuJoCo's world is")
             if depth == MAX_DEPTH:
@@ -102,30 +100,22 @@ class _Writer:
             if len(part):
                 self.root.append(part)
 
-    def _inertias(self, description: Description, bodies: Bodies) -> dict[str, Inertia]:
-        """Of links: their own, or of all that are fixed to each other on the one that carries them
-        where MuJoCo refuses one of theirs."""
-        found = {link.name: link.inertia for link in description.links}
-        groups: dict[str, list[str]] = {}
-        static = "" if description.base == "floating" else next(iter(bodies.body))
-        for name, body in bodies.body.items():
-            groups.setdefault(body, []).append(name)
-        for body, names in groups.items():
-            if all(_is_possible(found[name]) for name in names):
-                continue
-            found |= dict.fromkeys(names, Inertia())
-            found[body] = bodies.inertia[body]
-            if _is_possible(found[body]):
-                merged = "carries the inertia of all links fixed to it"
-                self.notes.append(f"link {body!r}: {merged}; MuJoCo refuses one of theirs")
-            elif body == static:
-                found[body] = Inertia()
-                self.notes.append(f"link {body!r}: its inertia is left out, since it cannot move")
-            else:
-                moments = ", ".join(f"{moment:.6g}" for moment in _moments(found[body])[0])
-                problem = f"MuJoCo refuses the principal moments {moments}"
-                self.problems.append(f"link {body!r}: {problem}")
-        return found
+    def _write_inertia(self, body: Element, link: str, inertia: Inertia, moves: bool) -> None:
+        """By principal moments and axes. Rounding of files with few digits is mended: MuJoCo takes
+        A + B ≥ C ≥ 0 to the bit."""
+        w, V = np.linalg.eigh(inertia.rotational)
+        rounding = PRINTED * abs(w[2]) + MIN_VALUE
+        if w[0] < -rounding or w[2] - w[0] - w[1] > rounding:
+            moments = ", ".join(f"{moment:.6g}" for moment in w)
+            problem = f"MuJoCo refuses the principal moments {moments} of all that is fixed to it"
+            self.problems.append(f"link {link!r}: {problem}")
+        w = np.maximum(w, MIN_VALUE if moves else 0.0)
+        mass = max(inertia.mass, MIN_VALUE if moves else 0.0)
+        w[2] = min(w[2], w[0] + w[1])
+        if mass or w.any():
+            element = SubElement(body, "inertial", pos=spelled(inertia.com), mass=repr(float(mass)))
+            element.set("diaginertia", spelled(w))
+            _write_pose(element, Pose(V * np.linalg.det(V)))
 
     def _write_joints(self, body: Element, joint: Joint, on_world: bool) -> None:
         """The joints of MuJoCo that are one of ours."""
@@ -208,28 +198,3 @@ def _write_pose(element: Element, pose: Pose) -> None:
         element.set("pos", spelled(pose.position))
     if not np.array_equal(pose.rotation, np.eye(3)):
         element.set("xyaxes", spelled(pose.rotation[:, :2].T.ravel()))
-
-
-def _moments(inertia: Inertia) -> tuple[Array, Array]:
-    """Principal moments in rising order and their axes as columns. Rounding of files with few
-    digits is mended: MuJoCo takes A + B ≥ C ≥ 0 to the bit."""
-    w, V = np.linalg.eigh(inertia.rotational)
-    rounding = PRINTED * abs(w[2]) + MIN_VALUE
-    w = np.where(np.abs(w) <= rounding, np.maximum(w, 0.0), w)
-    if 0.0 < w[2] - w[0] - w[1] <= rounding:
-        w[2] = w[0] + w[1]
-    return w, V * np.linalg.det(V)
-
-
-def _is_possible(inertia: Inertia) -> bool:
-    w, _ = _moments(inertia)
-    return bool(w[0] >= 0.0 and w[0] + w[1] >= w[2])
-
-
-def _write_inertia(body: Element, inertia: Inertia, moves: bool) -> None:
-    least = MIN_VALUE if moves else 0.0
-    (w, V), mass = _moments(inertia), max(inertia.mass, least)
-    if mass or w.any():
-        element = SubElement(body, "inertial", pos=spelled(inertia.com), mass=repr(float(mass)))
-        element.set("diaginertia", spelled(np.maximum(w, least)))
-        _write_pose(element, Pose(V))
