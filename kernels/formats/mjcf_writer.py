@@ -85,9 +85,9 @@ class _Writer:
                 body = SubElement(parent, "body", name=link)
                 _write_pose(body, joint.placement)
                 self._write_joints(body, joint, parent is world)
-                if bodies.body[link] == link:  # it carries the links that are fixed to it
-                    moves = joint.type != "fixed"
-                    self._write_inertia(body, link, bodies.inertia[link], moves)
+                # It carries the links that are fixed to it; nothing that stands still needs any.
+                if bodies.body[link] == link and (joint is not held or base == "floating"):
+                    self._write_inertia(body, link, bodies.inertia[link])
                 if link == "world":
                     self.problems.append("link 'world': is not the root, as MuJoCo's world is")
             if depth == MAX_DEPTH:
@@ -100,7 +100,7 @@ class _Writer:
             if len(part):
                 self.root.append(part)
 
-    def _write_inertia(self, body: Element, link: str, inertia: Inertia, moves: bool) -> None:
+    def _write_inertia(self, body: Element, link: str, inertia: Inertia) -> None:
         """By principal moments and axes. Rounding of files with few digits is mended: MuJoCo takes
         A + B ≥ C ≥ 0 to the bit."""
         w, V = np.linalg.eigh(inertia.rotational)
@@ -109,13 +109,11 @@ class _Writer:
             moments = ", ".join(f"{moment:.6g}" for moment in w)
             problem = f"MuJoCo refuses the principal moments {moments} of all that is fixed to it"
             self.problems.append(f"link {link!r}: {problem}")
-        w = np.maximum(w, MIN_VALUE if moves else 0.0)
-        mass = max(inertia.mass, MIN_VALUE if moves else 0.0)
+        w, mass = np.maximum(w, MIN_VALUE), max(float(inertia.mass), MIN_VALUE)
         w[2] = min(w[2], w[0] + w[1])
-        if mass or w.any():
-            element = SubElement(body, "inertial", pos=spelled(inertia.com), mass=repr(float(mass)))
-            element.set("diaginertia", spelled(w))
-            _write_pose(element, Pose(V * np.linalg.det(V)))
+        element = SubElement(body, "inertial", pos=spelled(inertia.com), mass=repr(mass))
+        element.set("diaginertia", spelled(w))
+        _write_pose(element, Pose(V * np.linalg.det(V)))
 
     def _write_joints(self, body: Element, joint: Joint, on_world: bool) -> None:
         """The joints of MuJoCo that are one of ours."""
