@@ -104,21 +104,31 @@ def convert(args: argparse.Namespace) -> int:
 
 def show() -> int:
     """The robots that can be named."""
-    from torqued.kernels.model import catalog
+    from torqued.kernels.model import catalog, robot_descriptions
 
-    rows = [["name", "or", "base", "joints", "description"]]
-    for kind, what in catalog.FAMILIES.items():
-        base = catalog.load(f"{kind}4").model.base
-        rows.append([f"{kind}N", "", base, "N", f"{what}: {kind}20"])
+    rows = [["name", "or", "kind", "there", "base", "joints", "description"]]
+    for family, what in catalog.FAMILIES.items():
+        base = catalog.load(f"{family}4").model.base
+        rows.append([f"{family}N", "", "family", "yes", base, "N", f"{what}: {family}20"])
     robots = list(catalog.usable())
     for robot in robots:
         file = f"{robot.path.parent.parent.name}/{robot.path.parent.name}/{robot.path.name}"
         file += f"; locked: {robot.locked}" if robot.locked else ""
-        rows.append([robot.name, robot.short, robot.base, str(robot.joints), file])
-    print("\n".join(table(rows, words=5)))
-    if not robots:
-        print("\nFor real robots: pip install example-robot-data")
-    else:
-        others = len(catalog.urdf_files()) - len(robots)
-        print(f"\n{others} more files of example-robot-data cannot be loaded and are not listed.")
+        joints = str(robot.joints)
+        rows.append([robot.name, robot.short, "urdf", "yes", robot.base, joints, file])
+    for module, about in sorted(robot_descriptions.known().items()):
+        kind, base = "mjcf" if about.has_mjcf else "urdf", robot_descriptions.base_of(module) or ""
+        there = "yes" if robot_descriptions.is_there(module) else "no"
+        dofs = "" if about.dof is None else str(about.dof)
+        what = f"{about.robot}, {about.maker}" if about.maker else about.robot
+        rows.append([module, "", kind, there, base, dofs, what])
+    print("\n".join(table(rows, words=7)))
+    others = len(catalog.urdf_files()) - len(robots)
+    print(f"\n{others} more files of example-robot-data cannot be loaded and are not listed.")
+    for package, found in (
+        ("example-robot-data", robots),
+        ("torqued[descriptions]", robot_descriptions.known()),
+    ):
+        if not found:
+            print(f"More robots: pip install '{package}'")
     return 0

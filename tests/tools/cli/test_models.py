@@ -164,3 +164,14 @@ def test_a_picture_has_a_panel_for_each_posture(tmp_path, capsys):
     colors = imread(tmp_path / "p.png")[:, :, :3]
     links = np.array([0x33, 0x41, 0x5C]) / 255.0
     assert np.all(np.abs(colors - links) < 1e-3, axis=2).sum() > 1000
+
+
+def test_list_says_of_which_kind_a_robot_is_and_whether_it_is_there(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
+    (tmp_path / "mujoco_menagerie" / ".git").mkdir(parents=True)
+    assert main(["models"]) == 0
+    rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line}
+    assert rows["ur5_robot"][1:5] == ["ur5", "urdf", "yes", "fixed"]
+    assert rows["fr3_mj_description"][1:4] == ["mjcf", "yes", "fixed"]
+    assert rows["go2_description"][1:5] == ["urdf", "no", "floating", "12"]
+    assert rows["chainN"][1:3] == ["family", "yes"]
