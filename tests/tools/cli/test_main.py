@@ -201,7 +201,7 @@ def test_models_lists_families_and_real_robots(capsys):
     names = {line.split()[0] for line in out.splitlines() if line.strip()}
     assert {"chainN", "treeN", "bipedN", "quadrupedN", "panda", "icub", "talos_reduced"} <= names
     (panda,) = (line for line in out.splitlines() if line.startswith("panda "))
-    assert panda.split()[:4] == ["panda", "franka", "fixed", "7"]
+    assert panda.split()[:6] == ["panda", "franka", "urdf", "yes", "fixed", "7"]
     assert panda.endswith("locked: panda_finger_joint1 at 0 m, panda_finger_joint2 at 0 m")
 
 
