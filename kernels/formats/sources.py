@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from torqued.common.errors import InputError, ModelError
+from torqued.kernels.formats.mjcf import read_mjcf
 from torqued.kernels.formats.robot_file import RobotFile
 from torqued.kernels.formats.screws_reader import read_screws
 from torqued.kernels.formats.urdf import read_urdf
@@ -29,6 +30,7 @@ ROOTS = {"robot": "urdf", "mujoco": "mjcf", "mujocoinclude": "mjcf", "sdf": "sdf
 #: Kind → its reader.
 READERS: dict[str, Callable[[RobotFile], Description]] = {
     "urdf": read_urdf,
+    "mjcf": read_mjcf,
     "toml": read_screws,
 }
 
