@@ -1,9 +1,8 @@
-"""Names of a compiled MJCF model, what drives and couples its joints, and what is not read."""
+"""What drives and couples the joints of a compiled MJCF model, and notes on what is not read."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,254 +16,217 @@ from torqued.kernels.model.rotations import rotation_from_quaternion
 SHOWN = 8
 
 
-def note(kind: str, names: Sequence[str], sentence: str) -> str:
-    """One sentence about things of one kind."""
-    shown = ", ".join(repr(name) for name in names[:SHOWN])
-    more = f" … and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{kind} {shown}{more}: {sentence}"
+class Compiled:
+    """MuJoCo's model, with names of all its parts, and notes about the reading of it."""
 
+    def __init__(self, model: Any, mujoco: Any, notes: list[str]) -> None:
+        self.model, self.mujoco, self.notes = model, mujoco, notes
+        #: By kind, and by MuJoCo's numbers; made up where the file has none.
+        self.names: dict[str, list[str]] = {}
+        self._taken: dict[str, set[str]] = {}
+        counts = (model.nbody, model.njnt, model.nsite, model.ntendon, model.nactuator)
+        kinds = ("body", "joint", "site", "tendon", "actuator", "equality", "key")
+        for kind, count in zip(kinds, (*counts, model.neq, model.nkey), strict=True):
+            number = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
+            given = [mujoco.mj_id2name(model, number, i) or "" for i in range(count)]
+            self._taken[kind] = {*given, ""}
+            self.names[kind] = [x or self.new(kind, f"{kind}{i}") for i, x in enumerate(given)]
+        bodies, sites = self._taken["body"], self.names["site"]
+        clashes = [i for i, name in enumerate(sites) if name in bodies]
+        self.note("site", clashes, "has the name of a body, so '_site' is added to it")
+        bodies.update(sites)
+        for i in clashes:
+            sites[i] = self.new("body", f"{sites[i]}_site")
 
-class Names:
-    """Of bodies, sites, joints and so on, by MuJoCo's numbers; made up where the file has none."""
+    def new(self, kind: str, wanted: str) -> str:
+        """A name like the wanted one that nothing of this kind has; links are bodies."""
+        name, k = wanted, 1
+        while name in self._taken[kind]:
+            name, k = f"{wanted}_{k + 1}", k + 1
+        self._taken[kind].add(name)
+        return name
 
-    def __init__(self, model: Any, mujoco: Any) -> None:
-        def given(kind: str, count: int, taken: set[str] | None = None) -> list[str]:
-            number = getattr(mujoco.mjtObj, f"mjOBJ_{kind}")
-            names = [mujoco.mj_id2name(model, number, i) or "" for i in range(count)]
-            taken = set() if taken is None else taken
-            taken |= set(names)
-            return [x or _new(f"{kind.lower()}{i}", taken) for i, x in enumerate(names)]
-
-        self._links: set[str] = set()
-        self._joints: set[str] = set()
-        self.bodies = given("BODY", model.nbody, self._links)
-        own = given("SITE", model.nsite)
-        self.joints = given("JOINT", model.njnt, self._joints)
-        self.tendons = given("TENDON", model.ntendon)
-        self.actuators = given("ACTUATOR", model.nactuator)
-        self.equalities = given("EQUALITY", model.neq)
-        self.keys = given("KEY", model.nkey)
-        clashes = [name for name in own if name in self._links]
-        kept = self._links | set(own)
-        self.sites = [_new(f"{name}_site", kept) if name in clashes else name for name in own]
-        self._links |= set(self.sites)
-        #: About the names.
-        self.notes = [note("site", clashes, "has a body's name: '_site' is added")] * bool(clashes)
-
-    def new_link(self, wanted: str) -> str:
-        return _new(wanted, self._links)
-
-    def new_joint(self, wanted: str) -> str:
-        return _new(wanted, self._joints)
-
-
-def _new(wanted: str, taken: set[str]) -> str:
-    name, k = wanted, 1
-    while name in taken:
-        k += 1
-        name = f"{wanted}_{k}"
-    taken.add(name)
-    return name
-
-
-@dataclass
-class Drives:
-    """What actuators do to each joint (n,)."""
-
-    effort: Array  # N m or N; 0 where none drives a joint, infinite where no limit is known
-    armature: Array  # with that of actuators
-    damping: Array
-    notes: list[str] = field(default_factory=list)
-
-
-def drives(model: Any, mujoco: Any, names: Names, mimics: Mapping[int, Mimic]) -> Drives:
-    """Efforts are the sums of the actuators on a joint, cut to its `actuatorfrcrange`."""
-    trn, first = mujoco.mjtTrn, model.jnt_dofadr
-    effort = np.full(model.njnt, np.inf)
-    found = Drives(effort, model.dof_armature[first], model.dof_damping[first])
-    span, driven = np.zeros((model.njnt, 2)), np.zeros(model.njnt, bool)
-    indirect = []
-    for a in range(model.nactuator):
-        kind, target = int(model.actuator_trntype[a]), int(model.actuator_trnid[a, 0])
-        gear = model.actuator_gear[model.actuator_outadr[a], 0]
-        if kind in (trn.mjTRN_JOINT, trn.mjTRN_JOINTINPARENT):
-            found.armature[target] += model.actuator_armature[a] * gear**2
-            found.damping[target] += model.actuator_damping[a] * gear**2
-            driven[target] = True
-            span[target] += np.sort(_forces(model, mujoco, a) * gear) if gear else 0.0
-        elif moved := _moved_joints(model, trn, kind, target):
-            driven[moved] = True
-            span[moved] += (-np.inf, np.inf)
-            indirect.append(names.actuators[a])
-    for j, mimic in mimics.items():  # what drives a joint that mimics drives its leader
-        leader = names.joints.index(mimic.joint)
-        driven[leader] |= driven[j]
-        span[leader] += np.sort(span[j] * mimic.multiplier) if mimic.multiplier else 0.0
-    bounded = model.jnt_actfrclimited.astype(bool)
-    span[bounded] = np.clip(span, *np.moveaxis(model.jnt_actfrcrange, 1, 0)[:, :, None])[bounded]
-    scalar = model.jnt_type >= int(mujoco.mjtJoint.mjJNT_SLIDE)
-    effort[scalar & driven] = np.maximum(np.minimum(-span[:, 0], span[:, 1]), 0.0)[scalar & driven]
-    idle = ~driven & (np.arange(model.njnt) != -1) & bool(model.nactuator)
-    idle[list(mimics)] = False
-    effort[idle] = 0.0
-    skewed = scalar & driven & ~np.isclose(-span[:, 0], span[:, 1])
-    for mask, sentence in (
-        (idle, "no actuator drives it, so its effort limit is 0"),
-        (skewed, "its efforts differ by direction; the limit is the smaller one"),
-        (driven & ~scalar, "efforts of ball and free joints are not read"),
-    ):
-        if mask.any():
-            chosen = [names.joints[j] for j in np.flatnonzero(mask)]
-            found.notes.append(note("joint", chosen, sentence))
-    if indirect:
-        found.notes.append(note("actuator", indirect, "not on a joint; its effort is not read"))
-    return found
-
-
-def _forces(model: Any, mujoco: Any, a: int) -> Array:
-    """Least and largest force of an actuator."""
-    if model.actuator_forcelimited[a]:
-        return np.array(model.actuator_forcerange[a])
-    plain = (
-        int(model.actuator_gaintype[a]) == mujoco.mjtGain.mjGAIN_FIXED
-        and int(model.actuator_biastype[a]) == mujoco.mjtBias.mjBIAS_NONE
-        and int(model.actuator_dyntype[a]) == mujoco.mjtDyn.mjDYN_NONE
-    )
-    control = model.actuator_ctrladr[a]
-    if plain and model.actuator_ctrlnum[a] and model.actuator_ctrllimited[control]:
-        return np.sort(model.actuator_ctrlrange[control] * model.actuator_gainprm[a, 0])
-    return np.array([-np.inf, np.inf])
-
-
-def _moved_joints(model: Any, trn: Any, kind: int, target: int) -> list[int]:
-    """Joints that an actuator drives through a tendon, or a site and what it hangs from."""
-    if kind == trn.mjTRN_TENDON:
-        start = model.ten_J_rowadr[target]
-        dofs = model.ten_J_colind[start : start + model.ten_J_rownnz[target]]
-        return sorted({int(j) for j in model.dof_jntid[dofs]})
-    joints: list[int] = []
-    if kind in (trn.mjTRN_SITE, trn.mjTRN_SLIDERCRANK):
-        body = int(model.site_bodyid[target])
-        while body:
-            first = int(model.body_jntadr[body])
-            joints += range(first, first + model.body_jntnum[body])
-            body = int(model.body_parentid[body])
-    return joints
-
-
-def couplings(
-    model: Any, mujoco: Any, names: Names, standing: Mapping[int, Pose]
-) -> tuple[dict[int, Mimic], dict[str, tuple[Loop, ...]], list[str]]:
-    """Equalities: linear ones of two joints as mimics, connections of bodies as constraints."""
-    kinds = mujoco.mjtEq
-    mimics: dict[int, Mimic] = {}
-    loops: dict[str, tuple[Loop, ...]] = {}
-    faults: dict[str, list[str]] = {}
-    for e in range(model.neq):
-        kind, one, other = int(model.eq_type[e]), int(model.eq_obj1id[e]), int(model.eq_obj2id[e])
-        problem = None
-        if not model.eq_active0[e]:
-            problem = "is not active and not read"
-        elif kind == kinds.mjEQ_JOINT:
-            problem = _couple(model, names, mimics, e, one, other)
-        elif kind in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
-            loop = _loop(model, mujoco, names, standing, e)
-            if loop is None:
-                problem = "connects what stands still and is left out"
-            else:
-                loops[names.equalities[e]] = (loop,)
-        else:
-            problem = "is not of joints or bodies and not read"
-        if problem:
-            faults.setdefault(problem, []).append(names.equalities[e])
-    return mimics, loops, [note("equality", which, problem) for problem, which in faults.items()]
-
-
-def _couple(
-    model: Any, names: Names, mimics: dict[int, Mimic], e: int, one: int, other: int
-) -> str | None:
-    """A joint that follows another; or else why it does not."""
-    constant, slope, *curved = model.eq_data[e, :5].tolist()
-    if other < 0:
-        return f"holds joint {names.joints[one]!r}, which moves freely here"
-    if any(curved):
-        return f"couples joint {names.joints[one]!r} by a curve; it moves freely here"
-    if one in mimics:
-        return f"couples joint {names.joints[one]!r} once more and is not read"
-    # MuJoCo's polynomial is one of deviations from qpos0.
-    at, at_other = (model.qpos0[model.jnt_qposadr[j]] for j in (one, other))
-    mimics[one] = Mimic(names.joints[other], slope, float(constant + at - slope * at_other))
-    if any(cycles({names.joints[j]: mimic.joint for j, mimic in mimics.items()})):
-        del mimics[one]
-        return f"couples joint {names.joints[one]!r} in a circle; it moves freely here"
-    return None
-
-
-def _loop(
-    model: Any, mujoco: Any, names: Names, standing: Mapping[int, Pose], e: int
-) -> Loop | None:
-    """What holds two bodies or sites together; None where neither moves."""
-    weld = int(model.eq_type[e]) == mujoco.mjtEq.mjEQ_WELD
-    sites = int(model.eq_objtype[e]) == mujoco.mjtObj.mjOBJ_SITE
-    ends = []
-    # eq_data: the anchors, those of a weld the other way round, and its relative quaternion.
-    for k, i in enumerate((int(model.eq_obj1id[e]), int(model.eq_obj2id[e]))):
-        start = 3 * (1 - k if weld else k)
-        place = Pose(np.eye(3), model.eq_data[e, start : start + 3].copy())
-        if sites:
-            place = pose(model.site_pos[i], model.site_quat[i])
-            i = int(model.site_bodyid[i])
-        elif weld and k == 0:
-            place = Pose(pose(np.zeros(3), model.eq_data[e, 6:10]).rotation, place.position)
-        ends.append((None, standing[i] @ place) if i in standing else (names.bodies[i], place))
-    if ends[0][0] is None:
-        ends.reverse()
-    (frame, here), (other, there) = ends
-    if frame is None:
-        return None
-    target = np.eye(4)
-    if weld:  # both places coincide, and so do their axes
-        target[:3, :3] = there.rotation @ here.rotation.T
-    kind = "weld" if weld else "ball"
-    return Loop(frame, other, kind, None, (0, 0, 1), here.position, there.position, target)
-
-
-def unread(model: Any, mujoco: Any, names: Names) -> Iterator[str]:
-    """What has no counterpart here, one sentence for each kind."""
-    first, joints = model.jnt_dofadr, names.joints
-    bent = model.dof_dampingpoly[first].any(1)
-    on_joint = model.actuator_trntype <= int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)
-    for a in np.flatnonzero(model.actuator_dampingpoly.any(1) & on_joint):
-        bent[model.actuator_trnid[a, 0]] = True
-    feedback = (
-        (model.actuator_biastype != int(mujoco.mjtBias.mjBIAS_NONE))
-        | (model.actuator_dyntype != int(mujoco.mjtDyn.mjDYN_NONE))
-        | (model.actuator_gaintype != int(mujoco.mjtGain.mjGAIN_FIXED))
-    )
-    springs = (model.jnt_stiffness != 0) | model.jnt_stiffnesspoly.any(1)
-    heavy = model.tendon_armature != 0
-    for a in np.flatnonzero(model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_TENDON)):
-        heavy[model.actuator_trnid[a, 0]] |= model.actuator_armature[a] != 0
-    swings = model.jnt_limited.astype(bool) & (model.jnt_type == int(mujoco.mjtJoint.mjJNT_BALL))
-    table: list[tuple[str, list[str], Any, str]] = [
-        ("joint", joints, springs, "its spring is not read"),
-        ("joint", joints, bent, "only the linear part of its damping is read"),
-        ("joint", joints, swings, "the limit of its angle is not read"),
-        ("body", names.bodies, model.body_gravcomp != 0, "its gravity compensation is not read"),
-        ("body", names.bodies, model.body_mocapid >= 0, "is a mocap body and stands still here"),
-        ("actuator", names.actuators, feedback, "its gains and dynamics are not used"),
-        ("tendon", names.tendons, heavy, "has an armature, which the mass matrix here lacks"),
-        ("tendon", names.tendons, ~heavy, "tendons, their springs and limits are not read"),
-    ]
-    for kind, all_names, mask, sentence in table:
-        if np.any(mask):
-            yield note(kind, [all_names[i] for i in np.flatnonzero(mask)], sentence)
-    option = model.opt
-    if option.density or option.viscosity or option.wind.any():
-        yield "option: forces of a fluid (density, viscosity, wind) are not read"
+    def note(self, kind: str, which: Any, sentence: str) -> None:
+        """One sentence about parts of one kind: their numbers, or a mask of all."""
+        chosen = np.asarray(which)
+        numbers = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(int)
+        if len(numbers):
+            names = ", ".join(repr(self.names[kind][i]) for i in numbers[:SHOWN])
+            more = f" … and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
+            self.notes.append(f"{kind} {names}{more}: {sentence}")
 
 
 def pose(position: Array, quaternion: Array) -> Pose:
     """Of MuJoCo's quaternion w x y z."""
     w, x, y, z = quaternion
     return Pose(rotation_from_quaternion(x, y, z, w), np.array(position))
+
+
+def drives(c: Compiled, mimics: Mapping[int, Mimic]) -> tuple[Array, Array, Array]:
+    """Effort limit, armature and damping of each joint, those of its actuators among them."""
+    model, kinds = c.model, c.mujoco.mjtTrn
+    dofs, joints = model.jnt_dofadr, c.names["joint"]
+    armature, damping = model.dof_armature[dofs], model.dof_damping[dofs]
+    span, driven = np.zeros((model.njnt, 2)), np.zeros(model.njnt, bool)
+    indirect = []
+    for a in range(model.nactuator):
+        kind, target = int(model.actuator_trntype[a]), int(model.actuator_trnid[a, 0])
+        gear = model.actuator_gear[model.actuator_outadr[a], 0]
+        if kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT):
+            armature[target] += model.actuator_armature[a] * gear**2
+            damping[target] += model.actuator_damping[a] * gear**2
+            driven[target] = True
+            span[target] += np.sort(_forces(c, a) * gear) if gear else 0.0
+        elif moved := _moved_joints(c, kind, target):
+            driven[moved] = True
+            span[moved] += (-np.inf, np.inf)
+            indirect.append(a)
+    for j, mimic in mimics.items():  # what drives a joint that mimics drives its leader
+        leader = joints.index(mimic.joint)
+        driven[leader] |= driven[j]
+        span[leader] += np.sort(span[j] * mimic.multiplier) if mimic.multiplier else 0.0
+    for j in np.flatnonzero(model.jnt_actfrclimited).tolist():
+        span[j] = np.clip(span[j], *model.jnt_actfrcrange[j])
+    scalar = model.jnt_type >= int(c.mujoco.mjtJoint.mjJNT_SLIDE)
+    idle = ~driven & bool(model.nactuator)
+    idle[list(mimics)] = False
+    known = driven & scalar
+    effort = np.where(known, np.maximum(np.minimum(-span[:, 0], span[:, 1]), 0.0), np.inf)
+    effort[idle] = 0.0
+    c.note("joint", idle, "no actuator drives it, so its effort limit is 0")
+    skewed = known & ~np.isclose(-span[:, 0], span[:, 1])
+    c.note("joint", skewed, "its efforts differ by direction; the limit is the smaller one")
+    c.note("joint", driven & ~scalar, "efforts of ball and free joints are not read")
+    c.note("actuator", indirect, "acts on more than a joint, so its effort is not read")
+    return effort, armature, damping
+
+
+def _forces(c: Compiled, a: int) -> Array:
+    """Least and largest force of an actuator."""
+    model, control = c.model, c.model.actuator_ctrladr[a]
+    if model.actuator_forcelimited[a]:
+        return np.array(model.actuator_forcerange[a])
+    if not _has_feedback(c)[a] and model.actuator_ctrllimited[control]:  # force = gain control
+        return np.sort(model.actuator_ctrlrange[control] * model.actuator_gainprm[a, 0])
+    return np.array([-np.inf, np.inf])
+
+
+def _has_feedback(c: Compiled) -> Any:
+    """Of each actuator: whether its force is more than a multiple of its control."""
+    model, mujoco = c.model, c.mujoco
+    return (
+        (model.actuator_gaintype != int(mujoco.mjtGain.mjGAIN_FIXED))
+        | (model.actuator_biastype != int(mujoco.mjtBias.mjBIAS_NONE))
+        | (model.actuator_dyntype != int(mujoco.mjtDyn.mjDYN_NONE))
+    )
+
+
+def _moved_joints(c: Compiled, kind: int, target: int) -> list[int]:
+    """Joints that an actuator drives through a tendon, or a site and what it hangs from."""
+    model, kinds, joints = c.model, c.mujoco.mjtTrn, list[int]()
+    if kind == kinds.mjTRN_TENDON:
+        start = model.ten_J_rowadr[target]
+        dofs = model.ten_J_colind[start : start + model.ten_J_rownnz[target]]
+        joints += sorted({int(j) for j in model.dof_jntid[dofs]})
+    elif kind in (kinds.mjTRN_SITE, kinds.mjTRN_SLIDERCRANK):
+        body = model.site_bodyid[target]
+        while body:
+            first = int(model.body_jntadr[body])
+            joints += range(first, first + int(model.body_jntnum[body]))
+            body = model.body_parentid[body]
+    return joints
+
+
+def couplings(
+    c: Compiled, standing: Mapping[int, Pose]
+) -> tuple[dict[int, Mimic], dict[str, tuple[Loop, ...]]]:
+    """Equalities: linear ones of two joints as mimics, connections of bodies as constraints."""
+    model, kinds = c.model, c.mujoco.mjtEq
+    mimics: dict[int, Mimic] = {}
+    loops: dict[str, tuple[Loop, ...]] = {}
+    faults: dict[str, list[int]] = {}
+    for e in range(model.neq):
+        kind, problem = int(model.eq_type[e]), ""
+        if not model.eq_active0[e]:
+            problem = "is not active, so it is not read"
+        elif kind == kinds.mjEQ_JOINT:
+            problem = _couple(c, mimics, e)
+        elif kind not in (kinds.mjEQ_CONNECT, kinds.mjEQ_WELD):
+            problem = "is not of joints or bodies, so it is not read"
+        elif loop := _loop(c, standing, e):
+            loops[c.names["equality"][e]] = (loop,)
+        else:
+            problem = "holds what stands still, so it is left out"
+        if problem:
+            faults.setdefault(problem, []).append(e)
+    for problem, which in faults.items():
+        c.note("equality", which, problem)
+    return mimics, loops
+
+
+def _couple(c: Compiled, mimics: dict[int, Mimic], e: int) -> str:
+    """Make a joint follow another; or why it does not."""
+    model, joints = c.model, c.names["joint"]
+    one, other = int(model.eq_obj1id[e]), int(model.eq_obj2id[e])
+    offset, slope, *curved = model.eq_data[e, :5].tolist()
+    if other < 0:
+        return "holds a joint still, which moves freely here"
+    if any(curved):
+        return "is not linear, so its joint moves freely here"
+    if one in mimics:
+        return "couples a joint that follows another one already, so it is not read"
+    # MuJoCo's polynomial is one of deviations from qpos0.
+    at, other_at = model.qpos0[model.jnt_qposadr[[one, other]]].tolist()
+    mimics[one] = Mimic(joints[other], slope, offset + at - slope * other_at)
+    if any(cycles({joints[j]: mimic.joint for j, mimic in mimics.items()})):
+        del mimics[one]
+        return "closes a circle of joints that follow each other, so it is not read"
+    return ""
+
+
+def _loop(c: Compiled, standing: Mapping[int, Pose], e: int) -> Loop | None:
+    """What holds two bodies or sites together; None where neither moves."""
+    model, data = c.model, c.model.eq_data[e]
+    weld = int(model.eq_type[e]) == c.mujoco.mjtEq.mjEQ_WELD
+    # Anchors in the first body and the second, and in a weld the other way round; then, of a weld,
+    # the quaternion that takes the axes of the first to those of the second.
+    places = [Pose(np.eye(3), data[3 * k : 3 * k + 3].copy()) for k in ((1, 0) if weld else (0, 1))]
+    if weld:
+        places[0] = pose(places[0].position, data[6:10])
+    ends = []
+    for i, place in zip((int(model.eq_obj1id[e]), int(model.eq_obj2id[e])), places, strict=True):
+        if int(model.eq_objtype[e]) == c.mujoco.mjtObj.mjOBJ_SITE:
+            place = pose(model.site_pos[i], model.site_quat[i])
+            i = int(model.site_bodyid[i])
+        free = i not in standing
+        ends.append((c.names["body"][i], place) if free else (None, standing[i] @ place))
+    (frame, here), (other, there) = sorted(ends, key=lambda end: end[0] is None)
+    if frame is None:
+        return None
+    target = np.eye(4)
+    target[:3, :3] = there.rotation @ here.rotation.T  # a ball joint does not hold it
+    kind = "weld" if weld else "ball"
+    return Loop(frame, other, kind, None, (0, 0, 1), here.position, there.position, target)
+
+
+def note_unread(c: Compiled) -> None:
+    """What has no counterpart here."""
+    model, mujoco = c.model, c.mujoco
+    bent = model.dof_dampingpoly[model.jnt_dofadr].any(1)
+    heavy, pulled = model.tendon_armature != 0, model.actuator_armature != 0
+    on_tendon = model.actuator_trntype == int(mujoco.mjtTrn.mjTRN_TENDON)
+    on_joint = model.actuator_trntype <= int(mujoco.mjtTrn.mjTRN_JOINTINPARENT)
+    bent[model.actuator_trnid[on_joint & model.actuator_dampingpoly.any(1), 0]] = True
+    heavy[model.actuator_trnid[on_tendon & pulled, 0]] = True
+    swings = model.jnt_limited.astype(bool) & (model.jnt_type == int(mujoco.mjtJoint.mjJNT_BALL))
+    springs = (model.jnt_stiffness != 0) | model.jnt_stiffnesspoly.any(1)
+    c.note("joint", springs, "its spring is not read")
+    c.note("joint", bent, "only the linear part of its damping is read")
+    c.note("joint", swings, "the limit of its angle is not read")
+    c.note("body", model.body_gravcomp != 0, "its gravity compensation is not read")
+    c.note("body", model.body_mocapid >= 0, "is a mocap body and stands still here")
+    c.note("actuator", _has_feedback(c), "its gains and dynamics are not used")
+    c.note("tendon", heavy, "has an armature, which M lacks here; nothing of it is read")
+    c.note("tendon", ~heavy, "it is not read, nor its springs, losses and limits")
+    if model.opt.density or model.opt.viscosity or model.opt.wind.any():
+        c.notes.append("option: forces of a fluid (density, viscosity, wind) are not read")

@@ -54,9 +54,7 @@ def difference(description: Description, model: Any, states: int = 3) -> float:
     return worst
 
 
-def _of_frame(
-    view: Any, q: Array, model: Any, data: Any, kind: str, i: int, name: str
-) -> float:
+def _of_frame(view: Any, q: Array, model: Any, data: Any, kind: str, i: int, name: str) -> float:
     frame = getattr(data, kind)(i)
     pose, J = view.frame_pose(q, name), np.zeros((6, model.nv))
     R, p = frame.xmat.reshape(3, 3), np.array(frame.xpos)
