@@ -38,6 +38,7 @@ SIZES = {FREE: 7, BALL: 4, SLIDE: 1, HINGE: 1}
 CLOSE = 1e-14
 
 
+@np.errstate(all="ignore")  # `checks.py` reports numbers that are none
 def read_mjcf(file: RobotFile) -> Description:
     """The robot, as MuJoCo compiles it."""
     mujoco: Any = file.package("mujoco", "mjcf")

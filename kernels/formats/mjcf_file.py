@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -35,7 +36,7 @@ KEPT, IDLE, UNREAD, DEFORMABLE, LOST = (
     frozenset(words.split())
     for words in (
         "mujoco compiler option flag default asset mesh model worldbody body inertial joint geom "
-        "freejoint site frame replicate attach composite equality connect weld tendon fixed "
+        "freejoint site frame replicate attach equality connect weld tendon fixed "
         "spatial pulley actuator general motor position velocity intvelocity orientation pid "
         "damper cylinder muscle dcmotor adhesion keyframe key",
         "visual statistic size texture material skin hfield camera light lengthrange pair",
@@ -54,13 +55,14 @@ TETRAHEDRON = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf
 
 def compiled(file: RobotFile, mujoco: Any) -> tuple[Any, str, list[str]]:
     """MuJoCo's model, its name, and notes."""
-    copy, warnings = _Copy(file), list[str]()
+    copy, told = _Copy(file), list[str]()
     main, _, _ = copy.model(file.text, file.source, file.folder, ())
     copy.stop_if_faulty()
     handler = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(warnings.append)  # else to a file in the working directory
+    mujoco.set_mju_user_warning(told.append)  # else to a file in the working directory
     try:
-        with mujoco.MjVfs() as files:
+        with mujoco.MjVfs() as files, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             for name, text in copy.texts.items():
                 files[name] = text.encode()
             spec = mujoco.MjSpec.from_string(copy.texts[main], vfs=files)
@@ -73,7 +75,8 @@ def compiled(file: RobotFile, mujoco: Any) -> tuple[Any, str, list[str]]:
         raise ModelError(file.source, [copy.translated(str(error))]) from None
     finally:
         mujoco.set_mju_user_warning(handler)
-    notes = [copy.translated(text) for text in dict.fromkeys(warnings)]
+    told += [str(warning.message) for warning in caught]
+    notes = [copy.translated(text) for text in dict.fromkeys(told)]
     if copy.unread:
         notes.append(f"robot: {', '.join(f'<{tag}>' for tag in sorted(copy.unread))}: not read")
     return model, spec.modelname, notes
@@ -225,9 +228,9 @@ class _Copy:
         self.line(element, model, f"<{' '.join(words)}>")
         size += sum(self.write(child, model) for child in element)
         self.line(element, model, f"</{tag}>")
-        if tag in ("replicate", "composite"):
-            counts = re.findall("[0-9]+", given.get("count", ""))
-            size *= math.prod(max(1, int(x.lstrip("0")[:9] or 0)) for x in counts)
+        if tag == "replicate":
+            digits = re.sub("[^0-9]", "", given.get("count", "")).lstrip("0")
+            size *= max(1, int(digits[:9] or 0))
         model.sizes[tag, given.get("name", "")] = size = min(size, 10**9)
         return size
 
