@@ -81,11 +81,14 @@ class _Tree:
         self.bodies = [i for i in range(count) if self.base in (0, root_of[i])]
         kept = np.isin(self.model.site_bodyid, self.bodies)
         self.sites = np.flatnonzero(kept).tolist()
-        #: Where bodies that are no links stand in the world, and the world itself.
+        #: Where bodies that do not move stand in the world, and the world itself.
         self.standing = {0: Pose()}
-        for i in sorted({*range(1, count)} - {*self.bodies}):
-            self.standing[i] = self.standing[self.model.body_parentid[i]] @ self._placement(i)
-        c.note("body", [*self.standing][1:], "does not move with the floating base: left out")
+        for i in range(1, count):
+            above = int(self.model.body_parentid[i])
+            if above in self.standing and not self.model.body_jntnum[i]:
+                self.standing[i] = self.standing[above] @ self._placement(i)
+        left_out = sorted({*range(1, count)} - {*self.bodies})
+        c.note("body", left_out, "does not move with the floating base: left out")
         c.note("site", ~kept, "does not move with the floating base: left out")
 
     def links(self) -> Iterator[Link]:

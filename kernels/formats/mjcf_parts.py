@@ -191,11 +191,12 @@ def _loop(c: Compiled, standing: Mapping[int, Pose], e: int) -> Loop | None:
     # Anchors in the first body and the second, and in a weld the other way round; then, of a weld,
     # the quaternion that takes the axes of the first to those of the second.
     places = [Pose(np.eye(3), data[3 * k : 3 * k + 3].copy()) for k in ((1, 0) if weld else (0, 1))]
-    if weld:
+    sites = int(model.eq_objtype[e]) == c.mujoco.mjtObj.mjOBJ_SITE
+    if weld and not sites:
         places[0] = pose(places[0].position, data[6:10])
     ends = []
     for i, place in zip((int(model.eq_obj1id[e]), int(model.eq_obj2id[e])), places, strict=True):
-        if int(model.eq_objtype[e]) == c.mujoco.mjtObj.mjOBJ_SITE:
+        if sites:
             place = pose(model.site_pos[i], model.site_quat[i])
             i = int(model.site_bodyid[i])
         free = i not in standing
@@ -203,10 +204,12 @@ def _loop(c: Compiled, standing: Mapping[int, Pose], e: int) -> Loop | None:
     (frame, here), (other, there) = sorted(ends, key=lambda end: end[0] is None)
     if frame is None:
         return None
-    target = np.eye(4)
+    target, point = np.eye(4), there.position
     target[:3, :3] = there.rotation @ here.rotation.T  # a ball joint does not hold it
+    if other is None:  # points of the world are targets
+        target[:3, 3], point = point, np.zeros(3)
     kind = "weld" if weld else "ball"
-    return Loop(frame, other, kind, None, (0, 0, 1), here.position, there.position, target)
+    return Loop(frame, other, kind, None, (0, 0, 1), here.position, point, target)
 
 
 def note_unread(c: Compiled) -> None:
