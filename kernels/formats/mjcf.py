@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from torqued.common.errors import ModelError
 from torqued.kernels.formats.mjcf_file import compiled
 from torqued.kernels.formats.mjcf_parts import Compiled, couplings, drives, note_unread, pose
 from torqued.kernels.formats.robot_file import RobotFile
@@ -43,6 +44,8 @@ def read_mjcf(file: RobotFile) -> Description:
     """The robot, as MuJoCo compiles it."""
     mujoco: Any = file.package("mujoco", "mjcf")
     model, name, notes = compiled(file, mujoco)
+    if model.nbody == 1:
+        raise ModelError(file.source, ["has no bodies"])
     c = Compiled(model, mujoco, notes)
     tree = _Tree(c)
     mimics, constraints = couplings(c, tree.standing)
