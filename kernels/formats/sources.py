@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from torqued.common.errors import InputError, ModelError
+from torqued.kernels.formats.mjcf import read_mjcf
 from torqued.kernels.formats.robot_file import RobotFile
 from torqued.kernels.formats.toml_reader import read_toml
+from torqued.kernels.formats.toml_writer import to_toml
 from torqued.kernels.formats.urdf import read_urdf
-from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.formats.xml_file import read_text
 from torqued.kernels.input_checks import shown
 from torqued.kernels.model.description import Description
@@ -30,6 +31,7 @@ ROOTS = {"robot": "urdf", "mujoco": "mjcf", "mujocoinclude": "mjcf", "sdf": "sdf
 #: Kind → its reader.
 READERS: dict[str, Callable[[RobotFile], Description]] = {
     "urdf": read_urdf,
+    "mjcf": read_mjcf,
     "toml": read_toml,
 }
 
@@ -53,7 +55,7 @@ def opened(path: Any, arguments: Mapping[str, str] | None = None) -> RobotFile:
 def standalone(path: Any, arguments: Mapping[str, str] | None = None) -> str:
     """A text that is the whole robot, whatever its file refers to: URDF or TOML."""
     file = opened(path, arguments)
-    return file.text if kind_of(file) in ("urdf", "toml") else to_urdf(read(file))
+    return file.text if kind_of(file) in ("urdf", "toml") else to_toml(read(file))
 
 
 def file_name(text: str) -> str:

@@ -283,7 +283,7 @@ def test_processors_are_read_as_linux_lists_them():
 @pytest.mark.parametrize(
     "file, text, problem",
     [
-        ("arm.xml", "<mujoco/>", "MJCF file (root element <mujoco>): use "),
+        ("arm.xml", "<mujoco/>", "arm.xml: 1 problem\n  - has no bodies"),
         ("arm.urdf.xacro", '<robot name="${name}"/>', "expand it with `xacro arm.urdf.xacro > "),
         ("arm.d", None, "is a directory"),
     ],

@@ -337,11 +337,6 @@ def test_unexpanded_xacro_says_to_expand(text):
     assert "expand it with `xacro robot.urdf > out.urdf`" in problem(text)
 
 
-def test_mjcf_says_what_it_is_and_what_to_do():
-    message = problem("<mujoco><worldbody/></mujoco>")
-    assert "MJCF file" in message and "convert it to URDF" in message
-
-
 def test_expanded_xacro_that_still_declares_the_namespace_is_read():
     text = '<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><link name="a"/></robot>'
     assert read_whole(text).links[0].name == "a"

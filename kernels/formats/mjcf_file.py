@@ -1,0 +1,324 @@
+"""A copy of an MJCF file for MuJoCo's compiler, which is made for files that its user trusts.
+
+The copy has what rigid bodies need. Includes are in it, from the file's folder alone; sub-models
+and meshes have names that only exist in memory, so that MuJoCo itself opens no file. What could
+multiply elements is bounded before MuJoCo sees it. Each line of the copy has one tag, and its
+origin is written down: MuJoCo's errors name lines of the original files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+from xml.parsers import expat
+from xml.sax.saxutils import quoteattr
+
+from torqued.common.errors import ModelError
+from torqued.kernels.formats.robot_file import RobotFile
+from torqued.kernels.formats.xml_file import NUMBER, parse_root, quoted, read_text
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+#: Of all files together; how deep tags may nest; elements of all replicas and attached models.
+MAX_FILES, MAX_CHARACTERS, MAX_DEPTH, MAX_ELEMENTS = 100, 20_000_000, 100, 20_000
+#: Of all meshes that are read; numbers that say how fine a built-in mesh is.
+MAX_MESH_BYTES, MAX_FINENESS = 500_000_000, 200
+
+#: Tags that are kept, that have no effect on how rigid bodies move, that have one which is not
+#: read, and that are refused; attributes that are left out or written anew.
+KEPT, IDLE, UNREAD, DEFORMABLE, LOST = (
+    frozenset(words.split())
+    for words in (
+        "mujoco compiler option flag default asset mesh model worldbody body inertial joint geom "
+        "freejoint site frame replicate attach equality connect weld tendon fixed "
+        "spatial pulley actuator general motor position velocity intvelocity orientation pid "
+        "damper cylinder muscle dcmotor adhesion keyframe key",
+        "visual statistic size texture material skin hfield camera light lengthrange pair",
+        "contact sensor custom extension plugin deformable",
+        "flex flexcomp flexstrain flexvert",
+        "material texture user plugin instance content_type file meshdir assetdir texturedir "
+        "strippath discardvisual usethread",
+    )
+)
+#: The attributes that are kept of these.
+ONLY = {"option": {"gravity", "density", "viscosity", "wind"}, "flag": {"gravity"}}
+MESH_TYPES = (".stl", ".obj", ".msh")
+#: Stands in for meshes that no inertia needs.
+TETRAHEDRON = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+
+
+def compiled(file: RobotFile, mujoco: Any) -> tuple[Any, str, list[str]]:
+    """MuJoCo's model, its name, and notes."""
+    copy, told = _Copy(file), list[str]()
+    main, _, _ = copy.model(file.text, file.source, file.folder, ())
+    copy.stop_if_faulty()
+    handler = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(told.append)  # else to a file in the working directory
+    try:
+        with mujoco.MjVfs() as files, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for name, text in copy.texts.items():
+                files[name] = text.encode()
+            spec = mujoco.MjSpec.from_string(copy.texts[main], vfs=files)
+            copy.settle_meshes(spec, mujoco, files)
+            copy.stop_if_faulty()
+            spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE  # else it simulates
+            spec.compiler.usethread = False  # its warnings would wait for this thread
+            model = spec.compile(files)
+    except (ValueError, RuntimeError, mujoco.FatalError, mujoco.UnexpectedError) as error:
+        raise ModelError(file.source, [copy.translated(str(error))]) from None
+    finally:
+        mujoco.set_mju_user_warning(handler)
+    told += [str(warning.message) for warning in caught]
+    notes = [copy.translated(text) for text in dict.fromkeys(told)]
+    if copy.unread:
+        notes.append(f"robot: {', '.join(f'<{tag}>' for tag in sorted(copy.unread))}: not read")
+    return model, spec.modelname, notes
+
+
+@dataclass
+class _Model:
+    """What a model's text is written with."""
+
+    folder: Path | None
+    compilers: list[Element]
+    files: dict[Element, str] = field(default_factory=dict)  # of its <model> elements
+    sizes: dict[tuple[str, str], int] = field(default_factory=dict)  # by tag and name, elements
+    out: list[str] = field(default_factory=list)
+
+
+@dataclass
+class _Copy:
+    """Texts for MuJoCo, of a file and its sub-models."""
+
+    file: RobotFile
+    texts: dict[str, str] = field(default_factory=dict)
+    lines: list[str] = field(default_factory=list)  # where each line of the texts comes from
+    meshes: dict[str, tuple[str, str, list[Path]]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    unread: set[str] = field(default_factory=set)
+    places: dict[Element, tuple[str, Path | None]] = field(default_factory=dict)  # line, folder
+    files: int = 0
+    characters: int = 0
+
+    def stop(self, problem: str) -> NoReturn:
+        raise ModelError(self.file.source, [*self.problems, problem])
+
+    def stop_if_faulty(self) -> None:
+        if self.problems:
+            raise ModelError(self.file.source, self.problems)
+
+    def fault(self, element: Element, sentence: str) -> None:
+        self.problems.append(f"{self.places[element][0]}: <{element.tag}> {sentence}")
+
+    def translated(self, message: str) -> str:
+        """A message of MuJoCo, with lines of the original files."""
+
+        def original(found: re.Match[str]) -> str:
+            k = int(found[1]) - 1
+            return self.lines[k] if 0 <= k < len(self.lines) else found[0]
+
+        words = re.sub(r"\bline (?:= )?(\d{1,9})\b", original, message)
+        return " ".join(words.removeprefix("XML ").removeprefix("Error: ").split())
+
+    def parse(self, text: str, source: str, folder: Path | None) -> Element:
+        self.files, self.characters = self.files + 1, self.characters + len(text)
+        if self.files > MAX_FILES or self.characters > MAX_CHARACTERS:
+            self.stop(f"has more than {MAX_FILES} files or {MAX_CHARACTERS} characters in all")
+        root, lines = parse_root(text, source), list[int]()
+        parser = expat.ParserCreate()
+        parser.StartElementHandler = lambda *_: lines.append(parser.CurrentLineNumber)
+        parser.Parse(text, True)
+        file = "" if source == self.file.source else f"{source}, "
+        for element, line in zip(root.iter(), lines, strict=True):
+            self.places[element] = (f"{file}line {line}", folder)
+        return root
+
+    def named_file(self, element: Element, *folders: Path | None) -> Path | None:
+        """The file of an <include> or <model>, in the folder of the main file; or a fault."""
+        name, top = element.get("file", ""), self.file.folder
+        problem = "no such file" if top else "a text has no folder to read files from"
+        try:
+            for folder in folders if top else ():
+                path = ((folder or Path()) / name).resolve()
+                if Path(name).is_absolute() or not path.is_relative_to((top or path).resolve()):
+                    problem = "outside the folder of the file"
+                elif path.is_file():
+                    return path
+        except (OSError, RuntimeError, ValueError) as error:
+            problem = f"cannot be read: {error}"
+        self.fault(element, f"{quoted(name)}: {problem}")
+        return None
+
+    def include(self, parent: Element, base: Path | None, seen: set[Path], depth: int) -> None:
+        """Replace each <include> by what its file has."""
+        if depth > MAX_DEPTH:
+            self.stop(f"{self.places[parent][0]}: tags nest deeper than {MAX_DEPTH}")
+        children: list[Element] = []
+        for child in parent:
+            if child.tag != "include":
+                self.include(child, base, seen, depth + 1)
+                children.append(child)
+            elif path := self.named_file(child, base, self.places[child][1]):
+                if path in seen:
+                    self.fault(child, f"{quoted(str(path))} is included already")
+                    continue
+                seen.add(path)
+                part = self.parse(read_text(path), str(path), path.parent)
+                self.include(part, base, seen, depth + 1)
+                children += part
+        parent[:] = children
+
+    def model(
+        self, text: str, source: str, folder: Path | None, above: tuple[Path, ...]
+    ) -> tuple[str, str, int]:
+        """Of a model: the name of its reduced text, its own name, how many elements it makes."""
+        root = self.parse(text, source, folder)
+        if root.tag != "mujoco":
+            self.stop(f"{source}: the root element is <{root.tag}>; that of a model is <mujoco>")
+        self.include(root, folder, set(), 0)
+        model, size = _Model(folder, [*root.iter("compiler")]), 0
+        for element in root.iter("model"):
+            path = self.named_file(element, folder)
+            if path in above:
+                self.fault(element, f"{quoted(str(path))} contains itself")
+            elif path is not None:
+                part = self.model(read_text(path), str(path), path.parent, (*above, path))
+                model.files[element], own, elements = part
+                model.sizes["model", element.get("name", own)] = elements
+                size += elements
+        key = f"model{len(self.texts)}.xml"
+        model.out.append("\n" * len(self.lines))  # no other text has these numbers of lines
+        size += self.write(root, model)
+        if size > MAX_ELEMENTS:
+            self.stop(f"{source}: makes {size:.6g} elements, at most {MAX_ELEMENTS} are read")
+        self.texts[key] = "".join(model.out)
+        return key, root.get("model", ""), size
+
+    def write(self, element: Element, model: _Model) -> int:
+        """The reduced element; how many it makes."""
+        tag, given = element.tag, element.attrib
+        if tag in UNREAD:
+            self.unread.add(tag)
+        if not DEFORMABLE.isdisjoint(child.tag for child in element) or tag in DEFORMABLE:
+            self.fault(element, "is deformable; only rigid bodies are read")
+        elif tag not in KEPT | IDLE | UNREAD:
+            self.fault(element, "is unknown")
+        if tag not in KEPT or (tag == "model" and element not in model.files):
+            return 0
+        allowed = ONLY.get(tag, set(given) - LOST)
+        kept = {name: given[name] for name in given if name in allowed and "{" not in name}
+        if tag == "model":
+            kept["file"] = model.files[element]
+        elif tag == "mesh":
+            kept |= self.mesh(element, model)
+        size = 1
+        if tag == "attach":
+            source = next(x for x in ("model", "body", "frame", "") if x in given or not x)
+            size = model.sizes.get((source, given.get(source, "")), 0)
+            if not size:
+                self.fault(element, f"{source} {quoted(given.get(source, ''))} is not above it")
+        words = [tag, *(f"{name}={quoteattr(value)}" for name, value in kept.items())]
+        self.line(element, model, f"<{' '.join(words)}>")
+        size += sum(self.write(child, model) for child in element)
+        self.line(element, model, f"</{tag}>")
+        if tag == "replicate":
+            digits = re.sub("[^0-9]", "", given.get("count", "")).lstrip("0")
+            size *= max(1, int(digits[:9] or 0))
+        model.sizes[tag, given.get("name", "")] = size = min(size, 10**9)
+        return size
+
+    def line(self, element: Element, model: _Model, text: str) -> None:
+        self.lines.append(self.places[element][0])
+        model.out.append(f"{text}\n")
+
+    def mesh(self, element: Element, model: _Model) -> dict[str, str]:
+        """Attributes of a mesh; its file gets a name that says nothing."""
+        for word in element.get("params", "").split() if "builtin" in element.attrib else ():
+            if not (NUMBER.fullmatch(word) and abs(float(word)) <= MAX_FINENESS):
+                self.fault(element, f"params: {quoted(word)}, allowed up to {MAX_FINENESS}")
+        if "file" not in element.attrib:
+            return {}
+        file = given = element.attrib["file"]
+        basename = re.split(r"[/\\]", file)[-1]
+        meshdir = ""
+        for compiler in model.compilers:
+            meshdir = compiler.get("meshdir", compiler.get("assetdir", meshdir))
+            if compiler.get("strippath") == "true":
+                file = basename
+        kind = Path(file).suffix or "." + re.split(r"[/.]", element.get("content_type", ""))[-1]
+        near = self.places[element][1]
+        paths = [near / file] if near else []
+        if model.folder:
+            paths.insert(0, model.folder / meshdir / file)
+        key = f"mesh{len(self.meshes)}.obj"
+        self.meshes[key] = (given, kind.lower(), paths)
+        return {"file": key, "name": element.get("name", basename.rsplit(".", 1)[0])}
+
+    def settle_meshes(self, spec: Any, mujoco: Any, files: Any) -> None:
+        """Read the meshes that inertias need; geoms of others become spheres without mass."""
+        types = mujoco.mjtGeom
+        of_file = (types.mjGEOM_MESH, types.mjGEOM_SDF, types.mjGEOM_HFIELD)
+        needed: dict[str, str] = {}
+        for body in spec.bodies:
+            for geom in body.geoms:
+                geom.contype = geom.conaffinity = 0  # collisions would need convex hulls
+                if _weighs(body, geom, mujoco):
+                    line = self.translated(geom.info)
+                    of = f"geom {geom.name!r} of body {body.name!r}"
+                    needed.setdefault(geom.meshname, f"{line}: {of}")
+                elif geom.meshname or geom.type in of_file:
+                    geom.type, geom.size, geom.mass = types.mjGEOM_SPHERE, [1.0, 0.0, 0.0], 0.0
+                    geom.meshname, geom.hfieldname, geom.fromto = "", "", [math.nan] * 6
+        contents, left = {"unneeded.obj": TETRAHEDRON}, MAX_MESH_BYTES
+        for mesh in spec.meshes:
+            if not mesh.file:
+                continue
+            given, kind, paths = self.meshes[mesh.file]
+            mesh.file = "unneeded.obj"
+            where = needed.get(mesh.name)
+            if where:
+                data = self.mesh_data(f"{where}: mesh {quoted(given)}", kind, paths, left)
+                left -= len(data)
+                # MuJoCo keeps meshes by the names of their files.
+                mesh.file = f"{hashlib.sha256(data).hexdigest()}{kind}"
+                contents[mesh.file] = data
+        for name, data in contents.items():
+            files[name] = data
+
+    def mesh_data(self, where: str, kind: str, paths: list[Path], left: int) -> bytes:
+        """Of the first file that exists; or a fault."""
+        problem = "no such file, and the inertia needs it" if paths else "a text has no folder"
+        if kind not in MESH_TYPES:
+            problem, paths = f"is not one of {', '.join(MESH_TYPES)}", []
+        try:
+            for path in paths:
+                if path.is_file():
+                    if path.stat().st_size <= left:
+                        return path.read_bytes()
+                    problem = f"meshes have more than {MAX_MESH_BYTES} bytes"
+                    break
+        except (OSError, ValueError) as error:
+            problem = f"cannot be read: {error}"
+        self.problems.append(f"{where}: {problem}")
+        return TETRAHEDRON
+
+
+def _weighs(body: Any, geom: Any, mujoco: Any) -> bool:
+    """Whether a body's inertia depends on a geom."""
+    how, kinds = body.compiler.inertiafromgeom, mujoco.mjtInertiaFromGeom
+    low, high = body.compiler.inertiagrouprange
+    return not (
+        body.name == "world"
+        or how == kinds.mjINERTIAFROMGEOM_FALSE
+        or (how == kinds.mjINERTIAFROMGEOM_AUTO and body.explicitinertial)
+        or not low <= geom.group <= high
+        or geom.mass == 0.0
+        or (math.isnan(geom.mass) and geom.density == 0.0)
+    )
