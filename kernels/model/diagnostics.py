@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 
@@ -22,3 +23,15 @@ class Findings:
 
     def warn(self, where: str, sentence: str) -> None:
         self.warnings.append(f"{where}: {sentence}")
+
+
+def grouped(sentences: Sequence[str]) -> list[str]:
+    """The same about several joints or links: one sentence."""
+    about: dict[str, list[str]] = {}
+    for text in sentences:
+        where, colon, what = text.partition(": ")
+        about.setdefault(colon + what, []).append(where)
+    return [
+        f"{where[0]}{f' and {len(where) - 1} more' if len(where) > 1 else ''}{what}"
+        for what, where in about.items()
+    ]

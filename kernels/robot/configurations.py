@@ -40,8 +40,11 @@ class Configurations(Joints):
     def posture(self, name: str) -> Array:
         """q (nq,) of a posture that the robot's file or configuration names."""
         known_name("posture", "posture", name, self.model.postures)
-        moving = {joint.name for joint in self.model.joints}
-        own = {joint: q for joint, q in self.model.postures[name].items() if joint in moving}
+        own = {
+            joint: q
+            for joint, q in self.model.postures[name].items()
+            if joint in self.model.joint_names  # neither locked nor led by another joint
+        }
         return self.q_from(own)
 
     def random_state(self, rng: np.random.Generator) -> tuple[Array, Array]:

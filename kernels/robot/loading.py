@@ -26,6 +26,7 @@ from torqued.kernels.model.checks_units import gravity_notes
 from torqued.kernels.model.compound import taken_apart
 from torqued.kernels.model.corrections import corrected
 from torqued.kernels.model.description import ROOT_JOINT, Description
+from torqued.kernels.model.diagnostics import grouped
 from torqued.kernels.model.edit import with_links
 from torqued.kernels.model.families import family
 from torqued.kernels.model.friction import with_friction
@@ -232,9 +233,10 @@ def equipped(model: Model, carried: Mapping[str, Any], friction: Any, stacklevel
 
 def listed(source: str, notes: Sequence[str]) -> str:
     """Warnings about one file: what it is once, then each in a line."""
-    if len(notes) == 1:
-        return f"{source}: {notes[0]}"
-    return "\n  - ".join([f"{source}: {len(notes)} warnings", *notes])
+    lines = grouped(notes)
+    if len(lines) == 1:
+        return f"{source}: {lines[0]}"
+    return "\n  - ".join([f"{source}: {len(notes)} warnings", *lines])
 
 
 def family_base(kind: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from torqued.common.errors import ModelError
 from torqued.kernels import Robot
 from torqued.kernels.model.description import USES_AXIS, Array, Description, Joint
+from torqued.kernels.model.diagnostics import grouped
 from torqued.kernels.model.lock import sentence
 from torqued.tools.cli.options import as_json, table
 
@@ -92,7 +93,7 @@ def lines_of(found: Mapping[str, Any], description: Description) -> list[str]:
         lines.append(f"constraints {name}: {', '.join(of)}")
     for what in ("guessed", "warnings"):
         if found[what]:
-            lines += ["", f"{what}:", *(f"  - {text}" for text in _grouped(found[what]))]
+            lines += ["", f"{what}:", *(f"  - {text}" for text in grouped(found[what]))]
     count = len(found["warnings"])
     more = f", with {_count(count, 'warning')}" if count else ""
     return [*lines, "", f"torqued can load this robot{more}"]
@@ -104,18 +105,6 @@ def _count(number: int, what: str) -> str:
 
 def _words(numbers: Iterable[float]) -> str:
     return " ".join(f"{x:.4g}" for x in numbers)
-
-
-def _grouped(sentences: Sequence[str]) -> list[str]:
-    """The same about several joints or links: one sentence."""
-    about: dict[str, list[str]] = {}
-    for text in sentences:
-        where, colon, what = text.partition(": ")
-        about.setdefault(colon + what, []).append(where)
-    return [
-        f"{where[0]}{f' and {len(where) - 1} more' if len(where) > 1 else ''}{what}"
-        for what, where in about.items()
-    ]
 
 
 def _shortened(lines: list[str], what: str) -> list[str]:

@@ -1,11 +1,14 @@
 """What a configuration puts right: limits by joint, which joints have motors, postures."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from support.agreement import assert_agree
 from torqued.kernels import ModelError, Robot
 from torqued.kernels.formats.urdf_writer import to_urdf
+from torqued.kernels.model.description import Mimic
 from torqued.kernels.model.families import family
 
 pytestmark = pytest.mark.filterwarnings("ignore::torqued.common.errors.ModelWarning")
@@ -50,6 +53,16 @@ def test_posture_leaves_out_locked_joints():
     postures = {"up": {"joint_1": 0.1, "joint_2": 0.2, "joint_3": 0.3}}
     robot = Robot.from_description(ARM, postures=postures, locked={"joint_2": 0.7})
     np.testing.assert_array_equal(robot.posture("up"), [0.1, 0.3])
+
+
+@pytest.mark.parametrize("mimic", ["follow", "free"])
+def test_posture_leaves_out_joints_that_follow_others(mimic):
+    follower = replace(ARM.joints[1], mimic=Mimic("joint_1", 0.5))
+    arm = replace(ARM, joints=(ARM.joints[0], follower, ARM.joints[2]))
+    postures = {"up": {"joint_1": 0.1, "joint_2": 0.05, "joint_3": 0.3}}
+    robot = Robot.from_description(arm, postures=postures, mimic=mimic)
+    expected = [0.1, 0.3] if mimic == "follow" else [0.1, 0.05, 0.3]
+    np.testing.assert_array_equal(robot.posture("up"), expected)
 
 
 def test_chart_gives_the_posture_in_its_coordinates():

@@ -255,12 +255,17 @@ class TestGroupedWarnings:
 
     def test_many_of_one_file_come_as_one_with_a_list(self, tmp_path):
         path = tmp_path / "loose.urdf"
-        path.write_text(self.TEXT.replace('effort="100.0"', 'effort="0.0"'))
+        text = self.TEXT.replace('effort="100.0"', 'effort="0.0"')
+        path.write_text(text.replace('velocity="', 'velocity="0.0" other="', 1))
         with pytest.warns(ModelWarning) as caught:
             robot = Robot.from_urdf(path)
-        assert len(robot.warnings) == 3 and len(caught) == 1
+        assert len(robot.warnings) == 4 and len(caught) == 1
         message = str(caught[0].message)
-        assert message == "\n  - ".join([f"{path}: 3 warnings", *robot.warnings])
+        assert message.splitlines() == [
+            f"{path}: 4 warnings",
+            "  - joint 'joint_1': velocity limit is 0.0",
+            "  - joint 'joint_1' and 2 more: effort limit is 0.0",
+        ]
         assert message.count(str(path)) == 1
         assert caught[0].filename == __file__
 
