@@ -4,6 +4,7 @@ import argparse
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from torqued.kernels import Robot
@@ -49,3 +50,28 @@ def test_named_robot_of_a_replay_has_the_joints_that_were_recorded(locked):
     recording = SimpleNamespace(robot={"joints": list(robot.joint_names)})
     args = argparse.Namespace(config=None, robot="panda")
     assert robot_of(args, recording).joint_names == robot.joint_names
+
+
+MJCF = """<mujoco model="two"><include file="gravity.xml"/><worldbody>
+<body name="a" euler="10 20 30" pos="0.1 0.2 0.3">
+  <joint name="one" axis="1 2 3" range="-90 90" armature="0.1" pos="0.01 0.02 0"/>
+  <geom type="capsule" size="0.1 0.3"/>
+  <body name="b" pos="0 0 0.3"><joint name="two" type="ball"/>
+    <geom type="box" size="0.1 0.2 0.3" euler="30 0 0"/></body>
+</body></worldbody>
+<keyframe><key name="home" qpos="0.3 0.6 0 0.8 0"/></keyframe></mujoco>"""
+
+
+@pytest.mark.filterwarnings("ignore::torqued.common.errors.ModelWarning")
+def test_robot_of_a_file_of_another_kind_is_recorded_to_the_bit(tmp_path):
+    """Its file may lie in several, which a recording does not have."""
+    (tmp_path / "two.xml").write_text(MJCF)
+    (tmp_path / "gravity.xml").write_text('<mujoco><option gravity="0 0.3 -3"/></mujoco>')
+    corrections = {"joints": {"one": {"effort": 5.0}}, "payload": {"frame": "b", "mass": 0.3}}
+    robot = Robot.load(tmp_path / "two.xml", **corrections)
+    found = recorded(model=str(tmp_path / "two.xml"), **corrections)
+    assert found.name == "two" and found.postures == ("home",)
+    assert found.limits.effort[0] == 5.0
+    q, v = robot.random_state(np.random.default_rng(0))
+    np.testing.assert_array_equal(found.mass_matrix(q), robot.mass_matrix(q))
+    np.testing.assert_array_equal(found.bias(q, v), robot.bias(q, v))
