@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from torqued.common.errors import InputError, ModelError
+from torqued.kernels.formats.lua import read_lua
 from torqued.kernels.formats.robot_file import RobotFile
 from torqued.kernels.formats.screws_reader import read_screws
 from torqued.kernels.formats.urdf import read_urdf
@@ -30,6 +31,7 @@ ROOTS = {"robot": "urdf", "mujoco": "mjcf", "mujocoinclude": "mjcf", "sdf": "sdf
 READERS: dict[str, Callable[[RobotFile], Description]] = {
     "urdf": read_urdf,
     "toml": read_screws,
+    "lua": read_lua,
 }
 
 #: The first tag of an XML text that is neither a declaration nor in a comment.
