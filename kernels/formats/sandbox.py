@@ -36,7 +36,7 @@ def evaluated(
     `ModelError` for its "error"."""
     folder = None if file.folder is None else str(file.folder.resolve())
     request = {**request, "text": file.text, "folder": folder, "seconds": seconds}
-    options = ("-I", "-X", "utf8", "-c", START, program)
+    options = ("-I", "-W", "ignore", "-X", "utf8", "-c", START, program)
     # An anonymous file, because the limit on output holds for files only.
     with tempfile.TemporaryFile() as output:
         try:
@@ -94,7 +94,7 @@ def _guard(event: str, arguments: tuple[Any, ...]) -> None:
         if writes or not isinstance(path, str | bytes | os.PathLike) or not is_readable(path):
             raise PermissionError(f"opens {path!r}, which is outside of its folder")
     elif event.partition(".")[0] in ("os", "subprocess", "socket", "ctypes", "shutil", "import"):
-        raise PermissionError(f"does what a robot's file may not do: {event}")
+        raise PermissionError(f"does what a robot's file may not do: {event} {arguments[:1]}")
 
 
 def is_readable(path: str | bytes | os.PathLike[Any]) -> bool:

@@ -17,7 +17,9 @@ from torqued.common.errors import InputError, ModelError
 from torqued.kernels.formats.lua import read_lua
 from torqued.kernels.formats.robot_file import RobotFile
 from torqued.kernels.formats.screws_reader import read_screws
+from torqued.kernels.formats.sdf import read_sdf
 from torqued.kernels.formats.urdf import read_urdf
+from torqued.kernels.formats.xacro import read_xacro
 from torqued.kernels.formats.xml_file import read_text
 from torqued.kernels.input_checks import shown
 from torqued.kernels.model.description import Description
@@ -32,6 +34,8 @@ READERS: dict[str, Callable[[RobotFile], Description]] = {
     "urdf": read_urdf,
     "toml": read_screws,
     "lua": read_lua,
+    "sdf": read_sdf,
+    "xacro": read_xacro,
 }
 
 #: The first tag of an XML text that is neither a declaration nor in a comment.
