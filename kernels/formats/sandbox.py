@@ -92,12 +92,15 @@ def _guard(event: str, arguments: tuple[Any, ...]) -> None:
         path = arguments[0]
         writes = event == "open" and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
         if writes or not isinstance(path, str | bytes | os.PathLike) or not is_readable(path):
-            raise PermissionError(f"opens {path!r}, which is outside of its folder")
+            raise PermissionError(f"opens {path!r}, which is not a file in its folder")
     elif event.partition(".")[0] in ("os", "subprocess", "socket", "ctypes", "shutil", "import"):
         raise PermissionError(f"does what a robot's file may not do: {event} {arguments[:1]}")
 
 
 def is_readable(path: str | bytes | os.PathLike[Any]) -> bool:
-    """Whether a file lies in a root; a package.xml is read to find out whose it is."""
+    """Whether a file lies in a root, and no process could write on into it. A package.xml is read
+    to find out whose it is."""
     real = Path(os.path.realpath(os.fsdecode(path)))
+    if real.is_fifo():
+        return False
     return real.name == "package.xml" or any(real.is_relative_to(root) for root in roots)
