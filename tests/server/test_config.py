@@ -283,7 +283,7 @@ def test_processors_are_read_as_linux_lists_them():
     "file, text, problem",
     [
         ("arm.xml", "<mujoco/>", "MJCF file (root element <mujoco>): use "),
-        ("arm.urdf.xacro", '<robot name="${name}"/>', "expand it with `xacro arm.urdf.xacro > "),
+        ("arm.urdf.xacro", '<robot name="${name}"/>', "name 'name' is not defined; when eval"),
         ("arm.d", None, "is a directory"),
     ],
 )
