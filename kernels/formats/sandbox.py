@@ -1,8 +1,8 @@
 """Files that are programs (xacro, Lua) run in a process of few rights.
 
-The operating system bounds its CPU time, memory and output. It sees no environment variables. It
-can read what lies in its `roots`, and Python refuses to it whatever else an audit hook sees: other
-files, writing, programs, the network, modules.
+The operating system bounds its CPU time, memory and output. It has no environment variables but
+the loader's. It can read what lies in its `roots`, and Python refuses to it whatever else an audit
+hook sees: other files, writing, programs, the network, modules.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ def evaluated(
     `ModelError` for its "error"."""
     folder = None if file.folder is None else str(file.folder.resolve())
     request = {**request, "text": file.text, "folder": folder, "seconds": seconds}
+    # Without the loader's paths some interpreters do not start.
+    environment = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
     options = ("-I", "-W", "ignore", "-X", "utf8", "-c", START, program)
     # An anonymous file, because the limit on output holds for files only.
     with tempfile.TemporaryFile() as output:
@@ -45,7 +47,7 @@ def evaluated(
                 input=json.dumps(request).encode(),
                 stdout=output,
                 stderr=subprocess.DEVNULL,
-                env={},
+                env=environment,
                 timeout=WAIT,
             ).returncode
         except subprocess.TimeoutExpired:

@@ -27,6 +27,7 @@ CLOSED = {"format", "format_map", "mro", "gi_frame", "cr_frame", "ag_frame", "tb
 
 # They load what they take, while they may.
 defusedxml.minidom.parseString("<a/>".encode("utf-8-sig"))
+ast.parse("é")
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +39,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     def parse(given: str | None, path: str = "") -> Any:
         text = _read(path) if given is None else given
         texts[path] = text
-        document = defusedxml.minidom.parseString(text.encode(), forbid_dtd=True)
+        document = defusedxml.minidom.parseString(text, forbid_dtd=True)
         arguments = document.getElementsByTagName("xacro:arg")
         declared.update(dict.fromkeys(element.getAttribute("name") for element in arguments))
         return document
