@@ -71,7 +71,8 @@ class _Reader:
             self.links[ROOT] = Link(ROOT)
         for k, frame in enumerate(frames):
             self._frame(k, frame)
-        self._note_order()
+        if not self.tables.findings.faults:  # else it may be no tree
+            self._note_order()
         if floats:  # its root link is the body, and no joint leads there
             self.joints = [joint for joint in self.joints if joint.parent != ROOT]
         for kind in ("points", "local_frames"):

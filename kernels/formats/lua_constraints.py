@@ -55,8 +55,12 @@ class ConstraintSets:
 
     def _contacts(self, where: str, item: Table) -> list[Contact]:
         body, pose = self._place(where, item, "points", "point_name", "body")
-        default = pose.position
-        point = tuple(self.tables.numbers(where, item, "point", (3,), default).tolist())
+        if "point_name" not in item:
+            position = self.tables.numbers(where, item, "point", (3,), np.zeros(3))
+            pose = Pose(pose.rotation, position)
+        if body == ROOT and self.floats:
+            self.fault(where, "holds the world, allowed: a frame of the robot")
+        point = tuple(pose.position.tolist())
         normals = self._rows(where, item, "normal", 3)
         if not normals.any(axis=1).all():
             self.fault(where, f"normals {normals.tolist()}: one is zero")
@@ -79,7 +83,7 @@ class ConstraintSets:
             elif np.count_nonzero(row) == 1:
                 along.append(ROWS[int(np.flatnonzero(row)[0])])
             else:
-                direction = axis_frame(row[:3] if turns else row[3:])
+                direction = axis_frame((row[:3] + row[3:]) / np.abs(row).max())
                 held.append((("rz" if turns else "z",), B.rotation @ direction))
         if a == ROOT and self.floats:  # a robot's frame is held, and the world has none here
             # With all or no rows of a kind, a loop holds the same from either side.

@@ -10,8 +10,8 @@ from typing import Any
 
 from lupa import LuaError, LuaRuntime, lua_type  # loads the runtime now, while it may
 
-#: Tables nested deeper are cut off, and a file with more values is refused.
-DEPTH, VALUES = 8, 200_000
+#: Tables nested deeper and longer texts are cut off, and a file with more values is refused.
+DEPTH, TEXT, VALUES = 8, 200, 200_000
 
 PRELUDE = b"""
 local text = ...
@@ -39,12 +39,13 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     except (LuaError, ValueError) as error:
         text = error.args[0] if error.args else ""
         lines = [*(_text(text).splitlines() if isinstance(text, str | bytes) else ()), ""]
-        first = lines[0].removeprefix("stack traceback:")[:500] or "ends with an error of no text"
+        first = lines[0].removeprefix("stack traceback:") or "ends with an error of no text"
         return {"error": re.sub(r"^line:(\d+):", r"line \1:", first)}
 
 
 def _text(value: str | bytes) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    text = value[: 4 * TEXT].decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return text[:TEXT]
 
 
 def _plain(value: Any, depth: int, count: list[int]) -> Any:

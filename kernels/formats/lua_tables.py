@@ -5,7 +5,6 @@ What does not fit is written down, and a stand-in takes its place, so that one p
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from torqued.kernels.input_checks import shown
+from torqued.kernels.model.checks_mass import MAX_NUMBER
 from torqued.kernels.model.description import Array, Pose
 from torqued.kernels.model.diagnostics import Findings
 
@@ -48,7 +48,8 @@ class Tables:
     ) -> Array:
         """An array of this shape (-1: any number of rows); it must be there without a default."""
         size = " x ".join(map(str, shape)).replace("-1", "k")
-        wanted = f"{size} finite numbers" if shape else "a finite number"
+        wanted = f"{size} numbers" if shape else "a number"
+        wanted += f" from {-MAX_NUMBER:g} to {MAX_NUMBER:g}"
         needed = default is None
         stand_in = np.ones([max(1, n) for n in shape]) if needed else default
         given = self._value(
@@ -104,7 +105,7 @@ def _is_text(given: Any) -> bool:
 
 def _are_numbers(given: Any, shape: tuple[int, ...]) -> bool:
     if not shape:
-        return type(given) in (int, float) and math.isfinite(given)
+        return type(given) in (int, float) and abs(given) <= MAX_NUMBER
     if type(given) is not list or not given or shape[0] not in (-1, len(given)):
         return False
     return all(_are_numbers(item, shape[1:]) for item in given)
