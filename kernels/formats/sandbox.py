@@ -42,7 +42,7 @@ def evaluated(
     # An anonymous file, because the limit on output holds for files only.
     with tempfile.TemporaryFile() as output:
         try:
-            status = subprocess.run(
+            ended = subprocess.run(
                 [sys.executable, *options, *filter(None, sys.path)],
                 input=json.dumps(request).encode(),
                 stdout=output,
@@ -51,13 +51,13 @@ def evaluated(
                 timeout=WAIT,
             ).returncode
         except subprocess.TimeoutExpired:
-            status = -1
+            ended = -1
         output.seek(0)
         words = output.read()
-    if status < 0:
-        raise ModelError(file.source, [f"cannot be evaluated within {seconds} s of CPU time"])
-    if status > 0 or not words:
-        limits = f"{MEMORY >> 20} MiB of memory and {OUTPUT >> 20} MiB of output"
+    if ended != 0 or not words:
+        limits = (
+            f"{seconds} s of CPU time, {MEMORY >> 20} MiB of memory, {OUTPUT >> 20} MiB of text"
+        )
         raise ModelError(file.source, [f"cannot be evaluated within {limits}"])
     answer: dict[str, Any] = json.loads(words)
     if "error" in answer:
@@ -73,9 +73,9 @@ def serve(program: str) -> None:
     request = json.load(sys.stdin)
     roots[:] = [request["folder"]] if request["folder"] else []
     output, sys.stdout = sys.stdout, open(os.devnull, "w")  # noqa: SIM115
-    limits = {"RLIMIT_CPU": request["seconds"], "RLIMIT_AS": MEMORY, "RLIMIT_FSIZE": OUTPUT}
+    limits = {"CPU": request["seconds"], "AS": MEMORY, "FSIZE": OUTPUT, "NPROC": 0}
     for name, limit in limits.items():
-        resource.setrlimit(getattr(resource, name), (limit, limit))
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
     sys.addaudithook(_guard)
     try:
         found = json.dumps(answer(request))

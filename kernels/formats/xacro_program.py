@@ -75,6 +75,8 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         problem = "; ".join(line.strip() for line in str(error).splitlines() if line.strip())
         if isinstance(error, ExpatError):
             problem = f"malformed XML: {problem}"
+        if "maximum recursion depth" in problem:
+            problem = "its tags or macros nest too deeply"
         if "substitution argument" in problem or "xacro.arg(" in problem:
             problem += f"; {_listed(declared)}"
         return {"error": (problem or type(error).__name__)[:500] + _place(path, problem, texts)}
