@@ -12,7 +12,7 @@ from torqued.kernels.formats.sandbox import evaluated
 
 #: The statement of the request runs there, with what a program could have loaded before.
 PROGRAM = """
-import _posixsubprocess, os, shutil, socket, subprocess, sys, threading
+import os, shutil, socket, subprocess, sys
 def answer(request):
     found = {}
     exec(request["text"], globals(), found)
@@ -73,7 +73,7 @@ def test_environment_is_empty(run, monkeypatch):
     ],
 )
 def test_nothing_else_can_be_done(run, statement):
-    with pytest.raises(ModelError, match="PermissionError: (opens|does what)") as caught:
+    with pytest.raises(ModelError, match=r"PermissionError: (opens|does what)") as caught:
         run(statement)
     assert "plan" not in str(caught.value)
     assert sorted(os.listdir()) == ["link", "mesh"]
