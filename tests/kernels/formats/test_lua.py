@@ -407,5 +407,8 @@ def test_examples_of_rbdl_are_the_same_robots_as_urdf_and_in_pinocchio(path):
     if {joint.type for joint in plain.joints} <= {"fixed", "revolute", "prismatic"}:
         other = pinocchio.buildModelFromXML(urdf)
         places = [other.joints[other.getJointId(name)].idx_v for name in robot.joint_names]
-        M = pinocchio.crba(other, other.createData(), q[np.argsort(places)])
+        theirs = [x[np.argsort(places)] for x in (q, v, a)]
+        M = pinocchio.crba(other, other.createData(), theirs[0])
         assert_agree(M[np.ix_(places, places)], robot.mass_matrix(q), within=1e-12)
+        tau = pinocchio.rnea(other, other.createData(), *theirs)
+        assert_agree(tau[places], robot.inverse_dynamics(q, v, a), within=1e-11)
