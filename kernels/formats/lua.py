@@ -64,17 +64,16 @@ class _Reader:
         frames = self.tables.tables("file", table, "frames")
         if not frames:
             self.fault("file", "'frames' is empty, expected a table for each body")
-        first = [frame for frame in frames if frame.get("parent") == ROOT]
-        floats = len(first) == 1 and first[0].get("joint") == ["JointTypeFloatingBase"]
-        floats = floats and "joint_frame" not in first[0]
-        if not floats:
-            self.links[ROOT] = Link(ROOT)
+        self.links[ROOT] = Link(ROOT)
         for k, frame in enumerate(frames):
             self._frame(k, frame)
         if not self.tables.findings.faults:  # else it may be no tree
             self._note_order()
+        first = [joint for joint in self.joints if joint.parent == ROOT]
+        floats = len(first) == 1 and first[0].type == "floating" and _is_nothing(first[0].placement)
         if floats:  # its root link is the body, and no joint leads there
-            self.joints = [joint for joint in self.joints if joint.parent != ROOT]
+            del self.links[ROOT]
+            self.joints = [joint for joint in self.joints if joint is not first[0]]
         for kind in ("points", "local_frames"):
             for k, place in enumerate(self.tables.tables("file", table, kind)):
                 self._place(kind, k, place)
@@ -205,3 +204,7 @@ class _Reader:
         )
         if theirs != ours:
             self.warn("file", f"q is not in RBDL's order but in: {', '.join(ours)}")
+
+
+def _is_nothing(pose: Pose) -> bool:
+    return bool(not pose.position.any() and np.array_equal(pose.rotation, np.eye(3)))

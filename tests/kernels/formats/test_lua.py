@@ -179,8 +179,7 @@ def test_what_is_not_symmetric_or_missing_is_what_rbdl_takes_with_a_note():
 
 
 def test_floating_base_is_the_root_and_six_rows_stay_a_chain():
-    free = frame("trunk", "ROOT", ["JointTypeFloatingBase"])
-    del free["joint_frame"]
+    free = frame("trunk", "ROOT", ["JointTypeFloatingBase"], joint_frame={"E": np.eye(3)})
     robot = read(model([free, frame("leg", "trunk", [Y])]))
     assert robot.base == "floating" and [link.name for link in robot.links] == ["trunk", "leg"]
     assert loaded(robot).nv == 7
