@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from torqued.common.errors import InputError, ModelError
+from torqued.kernels.formats.lua import read_lua
 from torqued.kernels.formats.mjcf import read_mjcf
 from torqued.kernels.formats.robot_file import RobotFile
+from torqued.kernels.formats.sdf import read_sdf
 from torqued.kernels.formats.toml_reader import read_toml
 from torqued.kernels.formats.toml_writer import to_toml
 from torqued.kernels.formats.urdf import read_urdf
+from torqued.kernels.formats.xacro import expanded, read_xacro
 from torqued.kernels.formats.xml_file import read_text
 from torqued.kernels.input_checks import shown
 from torqued.kernels.model.description import Description
@@ -31,8 +34,11 @@ ROOTS = {"robot": "urdf", "mujoco": "mjcf", "mujocoinclude": "mjcf", "sdf": "sdf
 #: Kind → its reader.
 READERS: dict[str, Callable[[RobotFile], Description]] = {
     "urdf": read_urdf,
+    "xacro": read_xacro,
     "mjcf": read_mjcf,
+    "lua": read_lua,
     "toml": read_toml,
+    "sdf": read_sdf,
 }
 
 #: The first tag of an XML text that is neither a declaration nor in a comment.
@@ -55,7 +61,10 @@ def opened(path: Any, arguments: Mapping[str, str] | None = None) -> RobotFile:
 def standalone(path: Any, arguments: Mapping[str, str] | None = None) -> str:
     """A text that is the whole robot, whatever its file refers to: URDF or TOML."""
     file = opened(path, arguments)
-    return file.text if kind_of(file) in ("urdf", "toml") else to_toml(read(file))
+    kind = kind_of(file)
+    if kind == "xacro":
+        return expanded(file)
+    return file.text if kind in ("urdf", "toml") else to_toml(read(file))
 
 
 def file_name(text: str) -> str:

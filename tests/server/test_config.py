@@ -284,7 +284,7 @@ def test_processors_are_read_as_linux_lists_them():
     "file, text, problem",
     [
         ("arm.xml", "<mujoco/>", "arm.xml: 1 problem\n  - has no bodies"),
-        ("arm.urdf.xacro", '<robot name="${name}"/>', "expand it with `xacro arm.urdf.xacro > "),
+        ("arm.urdf.xacro", '<robot name="${name}"/>', "name 'name' is not defined; when eval"),
         ("arm.d", None, "is a directory"),
     ],
 )

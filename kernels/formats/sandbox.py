@@ -1,0 +1,108 @@
+"""Files that are programs (xacro, Lua) run in a process of few rights.
+
+The operating system bounds its CPU time, memory and output. It has no environment variables but
+the loader's. It can read what lies in its `roots`, and Python refuses to it whatever else an audit
+hook sees: other files, writing, programs, the network, modules.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from torqued.common.errors import ModelError
+from torqued.kernels.formats.robot_file import RobotFile
+
+MEMORY = 1 << 30  # bytes, address space
+OUTPUT = 1 << 24  # bytes
+WAIT = 60.0  # s, where it does not compute: a pipe among its files
+
+START = f"import sys; sys.path[:] = sys.argv[2:]; import {__name__} as s; s.serve(sys.argv[1])"
+
+#: Folders that the process may read; it adds those of packages that it finds.
+roots: list[str] = []
+
+
+def evaluated(
+    file: RobotFile, program: str, request: dict[str, Any], seconds: int
+) -> dict[str, Any]:
+    """What `answer(request)` of the module `program` gives within seconds of CPU time; a
+    `ModelError` for its "error"."""
+    folder = None if file.folder is None else str(file.folder.resolve())
+    request = {**request, "text": file.text, "folder": folder, "seconds": seconds}
+    # Without the loader's paths some interpreters do not start.
+    environment = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
+    options = ("-I", "-W", "ignore", "-X", "utf8", "-c", START, program)
+    # An anonymous file, because the limit on output holds for files only.
+    with tempfile.TemporaryFile() as output:
+        try:
+            ended = subprocess.run(
+                [sys.executable, *options, *filter(None, sys.path)],
+                input=json.dumps(request).encode(),
+                stdout=output,
+                stderr=subprocess.DEVNULL,
+                env=environment,
+                timeout=WAIT,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            ended = -1
+        output.seek(0)
+        words = output.read()
+    if ended != 0 or not words:
+        limits = (
+            f"{seconds} s of CPU time, {MEMORY >> 20} MiB of memory, {OUTPUT >> 20} MiB of text"
+        )
+        raise ModelError(file.source, [f"cannot be evaluated within {limits}"])
+    answer: dict[str, Any] = json.loads(words)
+    if "error" in answer:
+        raise ModelError(file.source, [answer["error"]])
+    return answer
+
+
+def serve(program: str) -> None:
+    """In the process: one request from the standard input, one answer to the standard output."""
+    import resource  # which not every system has
+
+    answer = importlib.import_module(program).answer
+    request = json.load(sys.stdin)
+    roots[:] = [request["folder"]] if request["folder"] else []
+    output, sys.stdout = sys.stdout, open(os.devnull, "w")  # noqa: SIM115
+    limits = {"CPU": request["seconds"], "AS": MEMORY, "FSIZE": OUTPUT, "NPROC": 0}
+    for name, limit in limits.items():
+        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
+    sys.addaudithook(_guard)
+    try:
+        found = json.dumps(answer(request))
+    except MemoryError:
+        found = ""
+    except Exception as error:  # of the file, whatever it is
+        problem = f"cannot be evaluated: {type(error).__name__}: {error}"
+        found = json.dumps({"error": problem[:500]})
+    output.write(found)
+    output.flush()
+    os._exit(0)
+
+
+def _guard(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in ("open", "os.listdir", "os.scandir"):
+        path = arguments[0]
+        writes = event == "open" and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
+        if writes or not isinstance(path, str | bytes | os.PathLike) or not is_readable(path):
+            raise PermissionError(f"opens {path!r}, which is not a file in its folder")
+    elif event.partition(".")[0] in ("os", "subprocess", "socket", "ctypes", "shutil", "import"):
+        raise PermissionError(f"does what a robot's file may not do: {event} {arguments[:1]}")
+
+
+def is_readable(path: str | bytes | os.PathLike[Any]) -> bool:
+    """Whether a file lies in a root, and no process could write on into it. A package.xml is read
+    to find out whose it is."""
+    real = Path(os.path.realpath(os.fsdecode(path)))
+    if real.is_fifo():
+        return False
+    return real.name == "package.xml" or any(real.is_relative_to(root) for root in roots)
