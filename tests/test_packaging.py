@@ -144,7 +144,7 @@ def test_base_installation_requires_the_clients_three_packages_only(read):
 
 def test_extras_are_those_that_the_documentation_names(read):
     extras = email.message_from_string(read("METADATA")).get_all("Provides-Extra")
-    own = {"record", "observe", "dash", "cluster"}
+    own = {"record", "observe", "dash", "cluster", "mjcf", "xacro", "lua", "descriptions"}
     assert set(extras) == {"server", "test", "bench", "demo", "dev"} | own
 
 

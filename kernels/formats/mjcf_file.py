@@ -31,7 +31,7 @@ MAX_FILES, MAX_CHARACTERS, MAX_DEPTH, MAX_ELEMENTS = 100, 20_000_000, 100, 20_00
 MAX_MESH_BYTES, MAX_FINENESS = 500_000_000, 200
 
 #: Tags that are kept, that have no effect on how rigid bodies move, that have one which is not
-#: read, and that are refused; attributes that are left out or written anew.
+#: read, and that are refused; attributes that are left out or written again.
 KEPT, IDLE, UNREAD, DEFORMABLE, LOST = (
     frozenset(words.split())
     for words in (
