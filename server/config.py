@@ -259,7 +259,7 @@ OPTIONS = {"robot.model": "--robot"}  # others by their keys
 def _read(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # UnicodeDecodeError among them
         raise ConfigError(str(file), [f"cannot be read as TOML: {error}"]) from None
 
 

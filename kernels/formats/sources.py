@@ -23,7 +23,7 @@ from torqued.kernels.formats.toml_writer import to_toml
 from torqued.kernels.formats.urdf import read_urdf
 from torqued.kernels.formats.xacro import expanded, read_xacro
 from torqued.kernels.formats.xml_file import read_text
-from torqued.kernels.input_checks import shown
+from torqued.kernels.input_checks import map_or_none, shown
 from torqued.kernels.model.description import Description
 
 #: Ends of names that decide the kind; others are XML.
@@ -55,7 +55,7 @@ def read_file(path: Any, arguments: Mapping[str, str] | None = None) -> Descript
 def opened(path: Any, arguments: Mapping[str, str] | None = None) -> RobotFile:
     """A file with its text."""
     source = checked_path(path)
-    return RobotFile(read_text(source), source, Path(source).parent, dict(arguments or {}))
+    return RobotFile(read_text(source), source, Path(source).parent, _texts(arguments))
 
 
 def standalone(path: Any, arguments: Mapping[str, str] | None = None) -> str:
@@ -78,7 +78,7 @@ def read_whole(
     """The robot of a text."""
     if not isinstance(text, str):
         raise InputError(f"text: {shown(text)}, expected a text", "text", None, "a text")
-    return read(RobotFile(text, source, None, dict(arguments or {})))
+    return read(RobotFile(text, source, None, _texts(arguments)))
 
 
 def read(file: RobotFile) -> Description:
@@ -91,7 +91,7 @@ def read(file: RobotFile) -> Description:
 
 
 def kind_of(file: RobotFile) -> str:
-    """ "urdf", "xacro", "mjcf", "lua", "sdf" or "toml"."""
+    """The kind of a file, a key of `READERS`."""
     suffix = Path(file.source).suffix
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
@@ -105,4 +105,8 @@ def checked_path(path: Any) -> str:
     if not isinstance(path, str | os.PathLike):
         wanted = "the path of a file"
         raise InputError(f"path: {shown(path)}, expected {wanted}", "path", None, wanted)
-    return os.fspath(path)
+    return os.fsdecode(path)
+
+
+def _texts(arguments: Any) -> dict[str, str]:
+    return {str(name): str(value) for name, value in map_or_none("arguments", arguments).items()}

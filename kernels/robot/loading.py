@@ -61,10 +61,7 @@ class Loading(RobotCore):
         example-robot-data have their gripper locked at 0, unless `locked` says otherwise, and the
         rotor inertias that are published, unless `armature` does. `seed` is that of a family.
         """
-        if not isinstance(source, str | os.PathLike):
-            wanted = "a name, or the path of a file"
-            raise InputError(f"source: {shown(source)}, expected {wanted}", "source", None, wanted)
-        name = os.fspath(source)
+        name = checked_path(source)
         if is_configuration(name):
             return cls.from_config(name, base=base, **options)
         if family_and_size := family_name(name):

@@ -124,7 +124,7 @@ def is_configuration(name: str) -> bool:
         return False
     try:
         table = tomllib.loads(Path(name).read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # the reader says what is wrong
+    except (OSError, ValueError, RecursionError):  # the reader says what is wrong
         return False
     return "robot" in table or any(key in table for key in SOURCES)
 
@@ -134,7 +134,7 @@ def read_options(path: Any) -> dict[str, Any]:
     source = checked_path(path)
     try:
         loaded = tomllib.loads(Path(source).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:  # not to be opened, no text, no TOML
+    except (OSError, ValueError, RecursionError) as error:  # not to be opened, no text, no TOML
         raise ModelError(source, [f"cannot be read as TOML: {error}"]) from None
     given: Any = loaded.get("robot", loaded)
     folder = Path(source).parent

@@ -202,6 +202,7 @@ class TestConfig:
             ('urdf = "arm.urdf"\nstrict = "yes"', "key 'strict' is 'yes', expected true or false"),
             ('urdf = "arm.urdf"\ncolour = "red"', "key 'colour' is unknown; known: 'model', "),
             ("urdf = ", "cannot be read as TOML: "),
+            ("urdf = " + 5000 * "[", "cannot be read as TOML: "),
         ],
     )
     def test_fault_is_one_error_that_names_the_file(self, urdf, tmp_path, text, problem):

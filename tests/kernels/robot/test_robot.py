@@ -110,7 +110,7 @@ class TestNames:
         assert Robot.named("panda").name == "panda"
         with pytest.raises(InputError, match="did you mean"):
             Robot.named("pnda")
-        with pytest.raises(InputError, match=r"^source: 5"):
+        with pytest.raises(InputError, match=r"^path: 5"):
             Robot.named(5)  # type: ignore[arg-type]
 
 
