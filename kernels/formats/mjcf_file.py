@@ -124,8 +124,8 @@ class _Copy:
             k = int(found[1]) - 1
             return self.lines[k] if 0 <= k < len(self.lines) else found[0]
 
-        words = re.sub(r"\bline (?:= )?(\d{1,9})\b", original, message)
-        return " ".join(words.removeprefix("XML ").removeprefix("Error: ").split())
+        bare = re.sub("^(XML Error: |Error: )+", "", message)
+        return " ".join(re.sub(r"\bline (?:= )?(\d{1,9})\b", original, bare).split())
 
     def parse(self, text: str, source: str, folder: Path | None) -> Element:
         self.files, self.characters = self.files + 1, self.characters + len(text)
@@ -231,7 +231,9 @@ class _Copy:
         if tag == "replicate":
             digits = re.sub("[^0-9]", "", given.get("count", "")).lstrip("0")
             size *= max(1, int(digits[:9] or 0))
-        model.sizes[tag, given.get("name", "")] = size = min(size, 10**9)
+        size = min(size, 10**9)
+        if tag in ("body", "frame"):
+            model.sizes[tag, given.get("name", "")] = size
         return size
 
     def line(self, element: Element, model: _Model, text: str) -> None:
