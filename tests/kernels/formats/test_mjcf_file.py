@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torqued.common.errors import ModelError
-from torqued.kernels.formats import mjcf_file
+from torqued.kernels.formats import mjcf_file, mjcf_meshes
 from torqued.kernels.formats.sources import read_file, read_whole
 from torqued.kernels.model.description import Description
 
@@ -170,7 +170,7 @@ BOMBS = {
     + "{1}"
     + "</replicate>" * 9,
     "makes 4e+06 elements": '<replicate count="1000000">{1}</replicate>',
-    "tags nest deeper than 100": "<body>" * 101 + "</body>" * 101,
+    "tags nest deeper than 300": "<body>" * 301 + "</body>" * 301,
     "<attach> body 'a' is not above it": '<body name="a"><attach body="a" prefix="x"/></body>',
 }
 
@@ -208,7 +208,7 @@ def test_files_in_circles_and_many_files_are_refused(tmp_path, monkeypatch):
     files = {f"m{k}": model(ARM.format("a")) for k in range(3)}
     path = write(tmp_path, main=model(ARM.format("a"), f"<asset>{many}</asset>"), **files)
     assert "has more than 3 files" in problem(path)
-    monkeypatch.setattr(mjcf_file, "MAX_MESH_BYTES", 10)
+    monkeypatch.setattr(mjcf_meshes, "MAX_BYTES", 10)
     path = write(
         tmp_path, main=model(MESHED, '<asset><mesh file="part.obj"/></asset>'), part_obj=OBJ
     )
