@@ -29,7 +29,7 @@ MAX_FILES, MAX_CHARACTERS, MAX_TAGS = 100, 10_000_000, 200_000
 MAX_DEPTH, MAX_ELEMENTS = 300, 20_000
 
 #: Tags that are kept, that have no effect on how rigid bodies move, that have one which is not
-#: read, and that are refused; attributes that are left out or written anew.
+#: read, and that are refused; attributes that are left out or renamed.
 KEPT, IDLE, UNREAD, DEFORMABLE, LOST = (
     frozenset(words.split())
     for words in (

@@ -68,7 +68,7 @@ def drives(c: Compiled, mimics: Mapping[int, Mimic]) -> tuple[Array, Array, Arra
     dofs, joints = model.jnt_dofadr, c.names["joint"]
     armature, damping = model.dof_armature[dofs], model.dof_damping[dofs]
     span, driven = np.zeros((model.njnt, 2)), np.zeros(model.njnt, bool)
-    indirect = []
+    forces, indirect = _forces(c), list[int]()
     for a in range(model.nactuator):
         kind, target = int(model.actuator_trntype[a]), int(model.actuator_trnid[a, 0])
         gear = model.actuator_gear[model.actuator_outadr[a], 0]
@@ -76,7 +76,7 @@ def drives(c: Compiled, mimics: Mapping[int, Mimic]) -> tuple[Array, Array, Arra
             armature[target] += model.actuator_armature[a] * gear**2
             damping[target] += model.actuator_damping[a] * gear**2
             driven[target] = True
-            span[target] += np.sort(_forces(c, a) * gear) if gear else 0.0
+            span[target] += np.sort(forces[a] * gear) if gear else 0.0
         elif moved := _moved_joints(c, kind, target):
             driven[moved] = True
             span[moved] += (-np.inf, np.inf)
@@ -101,14 +101,17 @@ def drives(c: Compiled, mimics: Mapping[int, Mimic]) -> tuple[Array, Array, Arra
     return effort, armature, damping
 
 
-def _forces(c: Compiled, a: int) -> Array:
-    """Least and largest force of an actuator."""
-    model, control = c.model, c.model.actuator_ctrladr[a]
-    if model.actuator_forcelimited[a]:
-        return np.array(model.actuator_forcerange[a])
-    if not _has_feedback(c)[a] and model.actuator_ctrllimited[control]:  # force = gain control
-        return np.sort(model.actuator_ctrlrange[control] * model.actuator_gainprm[a, 0])
-    return np.array([-np.inf, np.inf])
+def _forces(c: Compiled) -> Array:
+    """Least and largest force of each actuator (n, 2)."""
+    model = c.model
+    forces = np.tile([-np.inf, np.inf], (model.nactuator, 1))
+    for a in np.flatnonzero(~_has_feedback(c) & (model.actuator_ctrlnum == 1)).tolist():
+        control = model.actuator_ctrladr[a]
+        if model.actuator_ctrllimited[control]:  # force = gain control
+            forces[a] = np.sort(model.actuator_ctrlrange[control] * model.actuator_gainprm[a, 0])
+    limited = model.actuator_forcelimited.astype(bool)
+    forces[limited] = model.actuator_forcerange[limited]
+    return forces
 
 
 def _has_feedback(c: Compiled) -> Any:
