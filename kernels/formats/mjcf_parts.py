@@ -24,9 +24,9 @@ class Compiled:
         #: By kind, and by MuJoCo's numbers; made up where the file has none.
         self.names: dict[str, list[str]] = {}
         self._taken: dict[str, set[str]] = {}
-        counts = (model.nbody, model.njnt, model.nsite, model.ntendon, model.nactuator)
-        kinds = ("body", "joint", "site", "tendon", "actuator", "equality", "key")
-        for kind, count in zip(kinds, (*counts, model.neq, model.nkey), strict=True):
+        counts = {"body": model.nbody, "joint": model.njnt, "site": model.nsite, "key": model.nkey}
+        counts |= {"tendon": model.ntendon, "actuator": model.nactuator, "equality": model.neq}
+        for kind, count in counts.items():
             number = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
             given = [mujoco.mj_id2name(model, number, i) or "" for i in range(count)]
             self._taken[kind] = {*given, ""}
@@ -81,10 +81,14 @@ def drives(c: Compiled, mimics: Mapping[int, Mimic]) -> tuple[Array, Array, Arra
             driven[moved] = True
             span[moved] += (-np.inf, np.inf)
             indirect.append(a)
-    for j, mimic in mimics.items():  # what drives a joint that mimics drives its leader
-        leader = joints.index(mimic.joint)
+    own = span.copy()
+    for j in mimics:  # what drives a joint that mimics drives the one that it follows in the end
+        leader, ratio = j, 1.0
+        while leader in mimics:
+            ratio *= mimics[leader].multiplier
+            leader = joints.index(mimics[leader].joint)
         driven[leader] |= driven[j]
-        span[leader] += np.sort(span[j] * mimic.multiplier) if mimic.multiplier else 0.0
+        span[leader] += np.sort(own[j] * ratio) if ratio else 0.0
     for j in np.flatnonzero(model.jnt_actfrclimited).tolist():
         span[j] = np.clip(span[j], *model.jnt_actfrcrange[j])
     scalar = model.jnt_type >= int(c.mujoco.mjtJoint.mjJNT_SLIDE)

@@ -184,6 +184,15 @@ def test_joints_without_an_actuator_are_named_once():
     assert "joint 'one': its efforts differ by direction; the limit is the smaller one" in arm.notes
 
 
+def test_what_drives_a_follower_drives_its_leader():
+    pair = '<joint joint1="{}" joint2="{}" polycoef="0 {} 0 0 0"/>'
+    pairs = pair.format("three", "two", -3) + pair.format("two", "one", 2)
+    bodies = TWO + LINK.format("three", 0, "")
+    motor = '<motor joint="three" forcerange="-1 1"/>'
+    text = model(bodies, tail=f"<equality>{pairs}</equality><actuator>{motor}</actuator>")
+    assert joint(read_whole(text), "one").limits.effort == 6.0
+
+
 def test_losses_and_limits_are_the_joints():
     arm = read_whole(CASES["several joints in a body"])
     assert joint(arm, "turn").armature == 0.2 and joint(arm, "slide").damping == 3.0
