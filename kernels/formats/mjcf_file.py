@@ -44,8 +44,14 @@ KEPT, IDLE, UNREAD, DEFORMABLE, LOST = (
         "strippath discardvisual usethread",
     )
 )
-#: The attributes that are kept of these.
-ONLY = {"option": {"gravity", "density", "viscosity", "wind"}, "flag": {"gravity"}}
+#: The attributes that are kept of these; `plugin`: of an actuator.
+ONLY = {
+    "option": {"gravity", "density", "viscosity", "wind"},
+    "flag": {"gravity"},
+    "key": {"name", "qpos"},
+    "plugin": {"name", "class", "joint", "jointinparent", "tendon", "site", "gear"}
+    | {"forcelimited", "forcerange", "armature", "damping"},
+}
 
 
 def compiled(file: RobotFile, mujoco: Any) -> tuple[Any, str, list[str]]:
@@ -206,12 +212,12 @@ class _Copy:
             self.fault(element, "is deformable; only rigid bodies are read")
         elif tag not in KEPT | IDLE | UNREAD:
             self.fault(element, "is unknown")
-        if tag == "plugin" and not given.keys() <= {"plugin", "instance"}:
-            tag, given = "general", {**given, "biastype": "affine"}  # an actuator with feedback
-        if tag not in KEPT or (tag == "model" and element not in model.files):
-            return 0
         allowed = ONLY.get(tag, set(given) - LOST)
         kept = {name: given[name] for name in given if name in allowed and "{" not in name}
+        if tag == "plugin" and kept:  # an actuator, whose force is not a multiple of its control
+            tag, kept["biastype"] = "general", "affine"
+        if tag not in KEPT or (tag == "model" and element not in model.files):
+            return 0
         if tag == "model":
             kept["file"] = model.files[element]
         elif tag == "mesh":

@@ -177,6 +177,16 @@ def joint(description: Description, name: str):
     return next(joint for joint in description.joints if joint.name == name)
 
 
+def test_actuators_of_plugins_drive_joints():
+    plugin = '<extension><plugin plugin="mujoco.pid"><instance name="x"/></plugin></extension>'
+    pid = '<plugin joint="one" plugin="mujoco.pid" instance="x" actdim="2" forcerange="-2 2"/>'
+    keys = '<keyframe><key name="home" qpos="1 2" act="3 4" ctrl="5"/></keyframe>'
+    arm = read_whole(model(TWO, plugin, f"<actuator>{pid}</actuator>{keys}"))
+    assert joint(arm, "one").limits.effort == 2.0
+    assert "actuator 'actuator0': its gains and dynamics are not used" in arm.notes
+    assert arm.postures["home"] == {"one": (1.0,), "two": (2.0,)}
+
+
 def test_joints_without_an_actuator_are_named_once():
     arm = read_whole(model(TWO, tail='<actuator><motor joint="one" ctrlrange="-1 2"/></actuator>'))
     assert joint(arm, "two").limits.effort == 0.0
