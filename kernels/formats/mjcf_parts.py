@@ -62,19 +62,20 @@ def pose(position: Array, quaternion: Array) -> Pose:
     return Pose(rotation_from_quaternion(x, y, z, w), np.array(position))
 
 
-def drives(c: Compiled, mimics: Mapping[int, Mimic]) -> tuple[Array, Array, Array]:
-    """Effort limit, armature and damping of each joint, those of its actuators among them."""
+def drives(c: Compiled, mimics: Mapping[int, Mimic]) -> tuple[Array, Array]:
+    """Of each joint and its actuators: effort limit; armature, damping and friction (3, n)."""
     model, kinds = c.model, c.mujoco.mjtTrn
     dofs, joints = model.jnt_dofadr, c.names["joint"]
-    armature, damping = model.dof_armature[dofs], model.dof_damping[dofs]
+    kept = (model.dof_armature, model.dof_damping, model.dof_frictionloss)
+    losses = np.array([values[dofs] for values in kept])
     span, driven = np.zeros((model.njnt, 2)), np.zeros(model.njnt, bool)
     forces, indirect = _forces(c), list[int]()
     for a in range(model.nactuator):
         kind, target = int(model.actuator_trntype[a]), int(model.actuator_trnid[a, 0])
         gear = model.actuator_gear[model.actuator_outadr[a], 0]
         if kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT):
-            armature[target] += model.actuator_armature[a] * gear**2
-            damping[target] += model.actuator_damping[a] * gear**2
+            losses[0, target] += model.actuator_armature[a] * gear**2
+            losses[1, target] += model.actuator_damping[a] * gear**2
             driven[target] = True
             span[target] += np.sort(forces[a] * gear) if gear else 0.0
         elif moved := _moved_joints(c, kind, target):
@@ -102,7 +103,14 @@ def drives(c: Compiled, mimics: Mapping[int, Mimic]) -> tuple[Array, Array, Arra
     c.note("joint", skewed, "its efforts differ by direction; the limit is the smaller one")
     c.note("joint", driven & ~scalar, "efforts of ball and free joints are not read")
     c.note("actuator", indirect, "acts on more than a joint, so its effort is not read")
-    return effort, armature, damping
+    free = model.jnt_type == int(c.mujoco.mjtJoint.mjJNT_FREE)
+    c.note(
+        "joint",
+        free & losses.any(0),
+        "is free: its armature, which M lacks, and its losses are not read",
+    )
+    losses[:, free] = 0.0
+    return effort, losses
 
 
 def _forces(c: Compiled) -> Array:

@@ -19,7 +19,7 @@ pytest.importorskip("mujoco")
 import mujoco
 
 from support.agreement import largest
-from support.mjcf_agreement import difference, robot_of
+from support.mjcf_agreement import difference, relative, robot_of
 
 #: Relative to each quantity's size.
 AGREES = 1e-9
@@ -212,6 +212,22 @@ def test_losses_and_limits_are_the_joints():
     bent = model(TWO, '<compiler angle="degree"/><default><joint range="-90 45"/></default>')
     limits = joint(read_whole(bent), "one").limits
     assert (limits.lower, limits.upper) == pytest.approx((-math.pi / 2, math.pi / 4))
+
+
+@pytest.mark.parametrize("beside", ["", TWO.replace("one", "x").replace("two", "y")])
+def test_armature_of_a_free_joint_is_noted_and_all_that_m_lacks(beside):
+    text = model(
+        FLOATING.replace("<freejoint", '<joint type="free" armature=".5" damping="1"')
+        + beside.replace("tip", "z")
+    )
+    description, compiled = read_whole(text), mujoco.MjModel.from_xml_string(text)
+    assert any("'free': is free: its armature" in note for note in description.notes)
+    view, data = robot_of(description).in_coordinates("mujoco"), mujoco.MjData(compiled)
+    mujoco.mj_forward(compiled, data)
+    M = np.zeros((compiled.nv, compiled.nv))
+    mujoco.mj_fullM(compiled, data, M)
+    M -= np.diag(np.arange(compiled.nv) < 6) * 0.5
+    assert relative(view.mass_matrix(data.qpos.copy()), M) < AGREES
 
 
 def test_linear_couplings_follow_from_deviations():
