@@ -100,18 +100,18 @@ class _Tree:
         for name in [*self.between, *(self.c.names["site"][i] for i in self.sites)]:
             yield Link(name)
 
-    def joints(self, mimics: Mapping[int, Mimic], *losses: Array) -> Iterator[Joint]:
-        """In MuJoCo's order of coordinates. `losses`: of each joint, what `drives` gives."""
+    def joints(self, mimics: Mapping[int, Mimic], effort: Array, losses: Array) -> Iterator[Joint]:
+        """In MuJoCo's order of coordinates."""
         for i in self.bodies:
             if i not in (0, self.base):
-                yield from self._chain(i, mimics, *losses)
+                yield from self._chain(i, mimics, effort, losses)
         for i in self.sites:
             above = self.body_names[self.model.site_bodyid[i]]
             place = pose(self.model.site_pos[i], self.model.site_quat[i])
             yield self._fixed(above, self.c.names["site"][i], place)
 
     def _chain(
-        self, i: int, mimics: Mapping[int, Mimic], effort: Array, armature: Array, damping: Array
+        self, i: int, mimics: Mapping[int, Mimic], effort: Array, losses: Array
     ) -> Iterator[Joint]:
         """Between body i and its parent: each joint moves about its anchor in the axes of the body,
         as those before it have moved it."""
@@ -120,7 +120,7 @@ class _Tree:
         end = model.body_jntadr[i] + model.body_jntnum[i]
         for j in range(model.body_jntadr[i], end):
             kind, axis = int(model.jnt_type[j]), model.jnt_axis[j].copy()
-            q0, dof = float(model.qpos0[model.jnt_qposadr[j]]), model.jnt_dofadr[j]
+            q0 = float(model.qpos0[model.jnt_qposadr[j]])
             start, anchor = Pose(), np.zeros(3)
             if kind == FREE:
                 place = Pose()  # q is its pose in the world
@@ -137,6 +137,7 @@ class _Tree:
             self.between += [below] * (not arrives)
             limited = model.jnt_limited[j] and kind in (SLIDE, HINGE)
             lower, upper = model.jnt_range[j].tolist() if limited else (-np.inf, np.inf)
+            armature, damping, friction = losses[:, j].tolist()
             yield Joint(
                 name=self.c.names["joint"][j],
                 type="continuous" if kind == HINGE and not limited else KINDS[kind],
@@ -145,9 +146,9 @@ class _Tree:
                 placement=place @ start,
                 axis=axis,
                 limits=Limits(lower, upper, effort=float(effort[j])),
-                damping=float(damping[j]),
-                friction=float(model.dof_frictionloss[dof]),
-                armature=float(armature[j]),
+                damping=damping,
+                friction=friction,
+                armature=armature,
                 mimic=mimics.get(j),
             )
             above, place = below, Pose(position=-anchor)

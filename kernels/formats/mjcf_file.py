@@ -8,30 +8,28 @@ origin is written down: MuJoCo's errors name lines of the original files.
 
 from __future__ import annotations
 
-import hashlib
-import math
 import re
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
 from xml.sax.saxutils import quoteattr
 
 from torqued.common.errors import ModelError
+from torqued.kernels.formats.mjcf_meshes import Meshes
 from torqued.kernels.formats.robot_file import RobotFile
-from torqued.kernels.formats.xml_file import NUMBER, parse_root, quoted, read_text
+from torqued.kernels.formats.xml_file import parse_root, quoted, read_text
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 #: Of all files together; how deep tags may nest; elements of all replicas and attached models.
-MAX_FILES, MAX_CHARACTERS, MAX_DEPTH, MAX_ELEMENTS = 100, 20_000_000, 100, 20_000
-#: Of all meshes that are read; numbers that say how fine a built-in mesh is.
-MAX_MESH_BYTES, MAX_FINENESS = 500_000_000, 200
+MAX_FILES, MAX_CHARACTERS, MAX_TAGS = 100, 10_000_000, 200_000
+MAX_DEPTH, MAX_ELEMENTS = 300, 20_000
 
 #: Tags that are kept, that have no effect on how rigid bodies move, that have one which is not
-#: read, and that are refused; attributes that are left out or written again.
+#: read, and that are refused; attributes that are left out or renamed.
 KEPT, IDLE, UNREAD, DEFORMABLE, LOST = (
     frozenset(words.split())
     for words in (
@@ -39,25 +37,28 @@ KEPT, IDLE, UNREAD, DEFORMABLE, LOST = (
         "freejoint site frame replicate attach equality connect weld tendon fixed "
         "spatial pulley actuator general motor position velocity intvelocity orientation pid "
         "damper cylinder muscle dcmotor adhesion keyframe key",
-        "visual statistic size texture material skin hfield camera light lengthrange pair",
+        "visual statistic size texture material skin hfield camera light lengthrange pair config",
         "contact sensor custom extension plugin deformable",
         "flex flexcomp flexstrain flexvert",
         "material texture user plugin instance content_type file meshdir assetdir texturedir "
         "strippath discardvisual usethread",
     )
 )
-#: The attributes that are kept of these.
-ONLY = {"option": {"gravity", "density", "viscosity", "wind"}, "flag": {"gravity"}}
-MESH_TYPES = (".stl", ".obj", ".msh")
-#: Stands in for meshes that no inertia needs.
-TETRAHEDRON = b"v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 1 4 3\nf 2 3 4\n"
+#: The attributes that are kept of these; `plugin`: of an actuator.
+ONLY = {
+    "option": {"gravity", "density", "viscosity", "wind"},
+    "flag": {"gravity"},
+    "key": {"name", "qpos"},
+    "plugin": {"name", "class", "joint", "jointinparent", "tendon", "site", "gear"}
+    | {"forcelimited", "forcerange", "armature", "damping"},
+}
 
 
 def compiled(file: RobotFile, mujoco: Any) -> tuple[Any, str, list[str]]:
     """MuJoCo's model, its name, and notes."""
     copy, told = _Copy(file), list[str]()
     main, _, _ = copy.model(file.text, file.source, file.folder, ())
-    copy.stop_if_faulty()
+    copy.stop()
     handler = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(told.append)  # else to a file in the working directory
     try:
@@ -66,8 +67,7 @@ def compiled(file: RobotFile, mujoco: Any) -> tuple[Any, str, list[str]]:
             for name, text in copy.texts.items():
                 files[name] = text.encode()
             spec = mujoco.MjSpec.from_string(copy.texts[main], vfs=files)
-            copy.settle_meshes(spec, mujoco, files)
-            copy.stop_if_faulty()
+            copy.stop(*map(copy.translated, copy.meshes.settle(spec, mujoco, files)))
             spec.compiler.LRopt.mode = mujoco.mjtLRMode.mjLRMODE_NONE  # else it simulates
             spec.compiler.usethread = False  # its warnings would wait for this thread
             model = spec.compile(files)
@@ -100,19 +100,17 @@ class _Copy:
     file: RobotFile
     texts: dict[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)  # where each line of the texts comes from
-    meshes: dict[str, tuple[str, str, list[Path]]] = field(default_factory=dict)
+    meshes: Meshes = field(default_factory=Meshes)
     problems: list[str] = field(default_factory=list)
     unread: set[str] = field(default_factory=set)
     places: dict[Element, tuple[str, Path | None]] = field(default_factory=dict)  # line, folder
     files: int = 0
     characters: int = 0
 
-    def stop(self, problem: str) -> NoReturn:
-        raise ModelError(self.file.source, [*self.problems, problem])
-
-    def stop_if_faulty(self) -> None:
-        if self.problems:
-            raise ModelError(self.file.source, self.problems)
+    def stop(self, *problems: str) -> None:
+        """If there are faults."""
+        if self.problems or problems:
+            raise ModelError(self.file.source, [*self.problems, *problems])
 
     def fault(self, element: Element, sentence: str) -> None:
         self.problems.append(f"{self.places[element][0]}: <{element.tag}> {sentence}")
@@ -124,8 +122,8 @@ class _Copy:
             k = int(found[1]) - 1
             return self.lines[k] if 0 <= k < len(self.lines) else found[0]
 
-        words = re.sub(r"\bline (?:= )?(\d{1,9})\b", original, message)
-        return " ".join(words.removeprefix("XML ").removeprefix("Error: ").split())
+        bare = re.sub("^(XML Error: |Error: )+", "", message)
+        return " ".join(re.sub(r"\bline (?:= )?(\d{1,9})\b", original, bare).split())
 
     def parse(self, text: str, source: str, folder: Path | None) -> Element:
         self.files, self.characters = self.files + 1, self.characters + len(text)
@@ -138,6 +136,8 @@ class _Copy:
         file = "" if source == self.file.source else f"{source}, "
         for element, line in zip(root.iter(), lines, strict=True):
             self.places[element] = (f"{file}line {line}", folder)
+        if len(self.places) > MAX_TAGS:
+            self.stop(f"has {len(self.places)} tags, at most {MAX_TAGS} are read")
         return root
 
     def named_file(self, element: Element, *folders: Path | None) -> Path | None:
@@ -149,6 +149,8 @@ class _Copy:
                 path = ((folder or Path()) / name).resolve()
                 if Path(name).is_absolute() or not path.is_relative_to((top or path).resolve()):
                     problem = "outside the folder of the file"
+                elif path.is_file() and path.stat().st_size > MAX_CHARACTERS:
+                    problem = f"has more than {MAX_CHARACTERS} characters"
                 elif path.is_file():
                     return path
         except (OSError, RuntimeError, ValueError) as error:
@@ -203,122 +205,47 @@ class _Copy:
 
     def write(self, element: Element, model: _Model) -> int:
         """The reduced element; how many it makes."""
-        tag, given = element.tag, element.attrib
+        tag, given, size = element.tag, element.attrib, 1
         if tag in UNREAD:
             self.unread.add(tag)
         if not DEFORMABLE.isdisjoint(child.tag for child in element) or tag in DEFORMABLE:
             self.fault(element, "is deformable; only rigid bodies are read")
         elif tag not in KEPT | IDLE | UNREAD:
             self.fault(element, "is unknown")
-        if tag not in KEPT or (tag == "model" and element not in model.files):
-            return 0
         allowed = ONLY.get(tag, set(given) - LOST)
         kept = {name: given[name] for name in given if name in allowed and "{" not in name}
+        if tag == "plugin" and kept:  # an actuator, whose force is not a multiple of its control
+            tag, kept["biastype"] = "general", "affine"
+        if tag not in KEPT or (tag == "model" and element not in model.files):
+            return 0
         if tag == "model":
             kept["file"] = model.files[element]
         elif tag == "mesh":
-            kept |= self.mesh(element, model)
-        size = 1
+            strip = any(c.get("strippath") == "true" for c in model.compilers)
+            meshdir = ""
+            for c in model.compilers:
+                meshdir = c.get("meshdir", c.get("assetdir", meshdir))
+            places = (model.folder and model.folder / meshdir, self.places[element][1])
+            try:
+                kept |= self.meshes.renamed(given, [p for p in places if p], strip)
+            except ValueError as error:
+                self.fault(element, str(error))
         if tag == "attach":
             source = next(x for x in ("model", "body", "frame", "") if x in given or not x)
             size = model.sizes.get((source, given.get(source, "")), 0)
             if not size:
                 self.fault(element, f"{source} {quoted(given.get(source, ''))} is not above it")
         words = [tag, *(f"{name}={quoteattr(value)}" for name, value in kept.items())]
-        self.line(element, model, f"<{' '.join(words)}>")
-        size += sum(self.write(child, model) for child in element)
-        self.line(element, model, f"</{tag}>")
+        self.lines.append(self.places[element][0])
+        model.out.append(f"<{' '.join(words)}>\n")
+        for child in element:
+            size += self.write(child, model)
+        self.lines.append(self.places[element][0])
+        model.out.append(f"</{tag}>\n")
         if tag == "replicate":
             digits = re.sub("[^0-9]", "", given.get("count", "")).lstrip("0")
             size *= max(1, int(digits[:9] or 0))
-        model.sizes[tag, given.get("name", "")] = size = min(size, 10**9)
+        size = min(size, 10**9)
+        if tag in ("body", "frame"):
+            model.sizes[tag, given.get("name", "")] = size
         return size
-
-    def line(self, element: Element, model: _Model, text: str) -> None:
-        self.lines.append(self.places[element][0])
-        model.out.append(f"{text}\n")
-
-    def mesh(self, element: Element, model: _Model) -> dict[str, str]:
-        """Attributes of a mesh; its file gets a name that says nothing."""
-        for word in element.get("params", "").split() if "builtin" in element.attrib else ():
-            if not (NUMBER.fullmatch(word) and abs(float(word)) <= MAX_FINENESS):
-                self.fault(element, f"params: {quoted(word)}, allowed up to {MAX_FINENESS}")
-        if "file" not in element.attrib:
-            return {}
-        file = given = element.attrib["file"]
-        basename = re.split(r"[/\\]", file)[-1]
-        meshdir = ""
-        for compiler in model.compilers:
-            meshdir = compiler.get("meshdir", compiler.get("assetdir", meshdir))
-            if compiler.get("strippath") == "true":
-                file = basename
-        kind = Path(file).suffix or "." + re.split(r"[/.]", element.get("content_type", ""))[-1]
-        near = self.places[element][1]
-        paths = [near / file] if near else []
-        if model.folder:
-            paths.insert(0, model.folder / meshdir / file)
-        key = f"mesh{len(self.meshes)}.obj"
-        self.meshes[key] = (given, kind.lower(), paths)
-        return {"file": key, "name": element.get("name", basename.rsplit(".", 1)[0])}
-
-    def settle_meshes(self, spec: Any, mujoco: Any, files: Any) -> None:
-        """Read the meshes that inertias need; geoms of others become spheres without mass."""
-        types = mujoco.mjtGeom
-        of_file = (types.mjGEOM_MESH, types.mjGEOM_SDF, types.mjGEOM_HFIELD)
-        needed: dict[str, str] = {}
-        for body in spec.bodies:
-            for geom in body.geoms:
-                geom.contype = geom.conaffinity = 0  # collisions would need convex hulls
-                if _weighs(body, geom, mujoco):
-                    line = self.translated(geom.info)
-                    of = f"geom {geom.name!r} of body {body.name!r}"
-                    needed.setdefault(geom.meshname, f"{line}: {of}")
-                elif geom.meshname or geom.type in of_file:
-                    geom.type, geom.size, geom.mass = types.mjGEOM_SPHERE, [1.0, 0.0, 0.0], 0.0
-                    geom.meshname, geom.hfieldname, geom.fromto = "", "", [math.nan] * 6
-        contents, left = {"unneeded.obj": TETRAHEDRON}, MAX_MESH_BYTES
-        for mesh in spec.meshes:
-            if not mesh.file:
-                continue
-            given, kind, paths = self.meshes[mesh.file]
-            mesh.file = "unneeded.obj"
-            where = needed.get(mesh.name)
-            if where:
-                data = self.mesh_data(f"{where}: mesh {quoted(given)}", kind, paths, left)
-                left -= len(data)
-                # MuJoCo keeps meshes by the names of their files.
-                mesh.file = f"{hashlib.sha256(data).hexdigest()}{kind}"
-                contents[mesh.file] = data
-        for name, data in contents.items():
-            files[name] = data
-
-    def mesh_data(self, where: str, kind: str, paths: list[Path], left: int) -> bytes:
-        """Of the first file that exists; or a fault."""
-        problem = "no such file, and the inertia needs it" if paths else "a text has no folder"
-        if kind not in MESH_TYPES:
-            problem, paths = f"is not one of {', '.join(MESH_TYPES)}", []
-        try:
-            for path in paths:
-                if path.is_file():
-                    if path.stat().st_size <= left:
-                        return path.read_bytes()
-                    problem = f"meshes have more than {MAX_MESH_BYTES} bytes"
-                    break
-        except (OSError, ValueError) as error:
-            problem = f"cannot be read: {error}"
-        self.problems.append(f"{where}: {problem}")
-        return TETRAHEDRON
-
-
-def _weighs(body: Any, geom: Any, mujoco: Any) -> bool:
-    """Whether a body's inertia depends on a geom."""
-    how, kinds = body.compiler.inertiafromgeom, mujoco.mjtInertiaFromGeom
-    low, high = body.compiler.inertiagrouprange
-    return not (
-        body.name == "world"
-        or how == kinds.mjINERTIAFROMGEOM_FALSE
-        or (how == kinds.mjINERTIAFROMGEOM_AUTO and body.explicitinertial)
-        or not low <= geom.group <= high
-        or geom.mass == 0.0
-        or (math.isnan(geom.mass) and geom.density == 0.0)
-    )

@@ -24,9 +24,9 @@ class Compiled:
         #: By kind, and by MuJoCo's numbers; made up where the file has none.
         self.names: dict[str, list[str]] = {}
         self._taken: dict[str, set[str]] = {}
-        counts = (model.nbody, model.njnt, model.nsite, model.ntendon, model.nactuator)
-        kinds = ("body", "joint", "site", "tendon", "actuator", "equality", "key")
-        for kind, count in zip(kinds, (*counts, model.neq, model.nkey), strict=True):
+        counts = {"body": model.nbody, "joint": model.njnt, "site": model.nsite, "key": model.nkey}
+        counts |= {"tendon": model.ntendon, "actuator": model.nactuator, "equality": model.neq}
+        for kind, count in counts.items():
             number = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
             given = [mujoco.mj_id2name(model, number, i) or "" for i in range(count)]
             self._taken[kind] = {*given, ""}
@@ -62,53 +62,68 @@ def pose(position: Array, quaternion: Array) -> Pose:
     return Pose(rotation_from_quaternion(x, y, z, w), np.array(position))
 
 
-def drives(c: Compiled, mimics: Mapping[int, Mimic]) -> tuple[Array, Array, Array]:
-    """Effort limit, armature and damping of each joint, those of its actuators among them."""
+def drives(c: Compiled, mimics: Mapping[int, Mimic]) -> tuple[Array, Array]:
+    """Of each joint and its actuators: effort limit; armature, damping and friction (3, n)."""
     model, kinds = c.model, c.mujoco.mjtTrn
     dofs, joints = model.jnt_dofadr, c.names["joint"]
-    armature, damping = model.dof_armature[dofs], model.dof_damping[dofs]
+    kept = (model.dof_armature, model.dof_damping, model.dof_frictionloss)
+    losses = np.array([values[dofs] for values in kept])
     span, driven = np.zeros((model.njnt, 2)), np.zeros(model.njnt, bool)
-    indirect = []
+    forces, indirect = _forces(c), list[int]()
     for a in range(model.nactuator):
         kind, target = int(model.actuator_trntype[a]), int(model.actuator_trnid[a, 0])
         gear = model.actuator_gear[model.actuator_outadr[a], 0]
         if kind in (kinds.mjTRN_JOINT, kinds.mjTRN_JOINTINPARENT):
-            armature[target] += model.actuator_armature[a] * gear**2
-            damping[target] += model.actuator_damping[a] * gear**2
+            losses[0, target] += model.actuator_armature[a] * gear**2
+            losses[1, target] += model.actuator_damping[a] * gear**2
             driven[target] = True
-            span[target] += np.sort(_forces(c, a) * gear) if gear else 0.0
+            span[target] += np.sort(forces[a] * gear) if gear else 0.0
         elif moved := _moved_joints(c, kind, target):
             driven[moved] = True
             span[moved] += (-np.inf, np.inf)
             indirect.append(a)
-    for j, mimic in mimics.items():  # what drives a joint that mimics drives its leader
-        leader = joints.index(mimic.joint)
+    own = span.copy()
+    for j in mimics:  # what drives a joint that mimics drives the one that it follows in the end
+        leader, ratio = j, 1.0
+        while leader in mimics:
+            ratio *= mimics[leader].multiplier
+            leader = joints.index(mimics[leader].joint)
         driven[leader] |= driven[j]
-        span[leader] += np.sort(span[j] * mimic.multiplier) if mimic.multiplier else 0.0
+        span[leader] += np.sort(own[j] * ratio) if ratio else 0.0
     for j in np.flatnonzero(model.jnt_actfrclimited).tolist():
         span[j] = np.clip(span[j], *model.jnt_actfrcrange[j])
     scalar = model.jnt_type >= int(c.mujoco.mjtJoint.mjJNT_SLIDE)
+    free = model.jnt_type == int(c.mujoco.mjtJoint.mjJNT_FREE)
     idle = ~driven & bool(model.nactuator)
     idle[list(mimics)] = False
     known = driven & scalar
     effort = np.where(known, np.maximum(np.minimum(-span[:, 0], span[:, 1]), 0.0), np.inf)
     effort[idle] = 0.0
-    c.note("joint", idle, "no actuator drives it, so its effort limit is 0")
+    c.note("joint", idle & ~free, "no actuator drives it, so its effort limit is 0")
     skewed = known & ~np.isclose(-span[:, 0], span[:, 1])
     c.note("joint", skewed, "its efforts differ by direction; the limit is the smaller one")
     c.note("joint", driven & ~scalar, "efforts of ball and free joints are not read")
     c.note("actuator", indirect, "acts on more than a joint, so its effort is not read")
-    return effort, armature, damping
+    c.note(
+        "joint",
+        free & losses.any(0),
+        "is free: its armature, which M lacks, and its losses are not read",
+    )
+    losses[:, free] = 0.0
+    return effort, losses
 
 
-def _forces(c: Compiled, a: int) -> Array:
-    """Least and largest force of an actuator."""
-    model, control = c.model, c.model.actuator_ctrladr[a]
-    if model.actuator_forcelimited[a]:
-        return np.array(model.actuator_forcerange[a])
-    if not _has_feedback(c)[a] and model.actuator_ctrllimited[control]:  # force = gain control
-        return np.sort(model.actuator_ctrlrange[control] * model.actuator_gainprm[a, 0])
-    return np.array([-np.inf, np.inf])
+def _forces(c: Compiled) -> Array:
+    """Least and largest force of each actuator (n, 2)."""
+    model = c.model
+    forces = np.tile([-np.inf, np.inf], (model.nactuator, 1))
+    for a in np.flatnonzero(~_has_feedback(c) & (model.actuator_ctrlnum == 1)).tolist():
+        control = model.actuator_ctrladr[a]
+        if model.actuator_ctrllimited[control]:  # force = gain control
+            forces[a] = np.sort(model.actuator_ctrlrange[control] * model.actuator_gainprm[a, 0])
+    limited = model.actuator_forcelimited.astype(bool)
+    forces[limited] = model.actuator_forcerange[limited]
+    return forces
 
 
 def _has_feedback(c: Compiled) -> Any:

@@ -19,7 +19,7 @@ pytest.importorskip("mujoco")
 import mujoco
 
 from support.agreement import largest
-from support.mjcf_agreement import difference, robot_of
+from support.mjcf_agreement import difference, relative, robot_of
 
 #: Relative to each quantity's size.
 AGREES = 1e-9
@@ -177,11 +177,30 @@ def joint(description: Description, name: str):
     return next(joint for joint in description.joints if joint.name == name)
 
 
+def test_actuators_of_plugins_drive_joints():
+    plugin = '<extension><plugin plugin="mujoco.pid"><instance name="x"/></plugin></extension>'
+    pid = '<plugin joint="one" plugin="mujoco.pid" instance="x" actdim="2" forcerange="-2 2"/>'
+    keys = '<keyframe><key name="home" qpos="1 2" act="3 4" ctrl="5"/></keyframe>'
+    arm = read_whole(model(TWO, plugin, f"<actuator>{pid}</actuator>{keys}"))
+    assert joint(arm, "one").limits.effort == 2.0
+    assert "actuator 'actuator0': its gains and dynamics are not used" in arm.notes
+    assert arm.postures["home"] == {"one": (1.0,), "two": (2.0,)}
+
+
 def test_joints_without_an_actuator_are_named_once():
     arm = read_whole(model(TWO, tail='<actuator><motor joint="one" ctrlrange="-1 2"/></actuator>'))
     assert joint(arm, "two").limits.effort == 0.0
     assert "joint 'two': no actuator drives it, so its effort limit is 0" in arm.notes
     assert "joint 'one': its efforts differ by direction; the limit is the smaller one" in arm.notes
+
+
+def test_what_drives_a_follower_drives_its_leader():
+    pair = '<joint joint1="{}" joint2="{}" polycoef="0 {} 0 0 0"/>'
+    pairs = pair.format("three", "two", -3) + pair.format("two", "one", 2)
+    bodies = TWO + LINK.format("three", 0, "")
+    motor = '<motor joint="three" forcerange="-1 1"/>'
+    text = model(bodies, tail=f"<equality>{pairs}</equality><actuator>{motor}</actuator>")
+    assert joint(read_whole(text), "one").limits.effort == 6.0
 
 
 def test_losses_and_limits_are_the_joints():
@@ -193,6 +212,22 @@ def test_losses_and_limits_are_the_joints():
     bent = model(TWO, '<compiler angle="degree"/><default><joint range="-90 45"/></default>')
     limits = joint(read_whole(bent), "one").limits
     assert (limits.lower, limits.upper) == pytest.approx((-math.pi / 2, math.pi / 4))
+
+
+@pytest.mark.parametrize("beside", ["", TWO.replace("one", "x").replace("two", "y")])
+def test_armature_of_a_free_joint_is_noted_and_all_that_m_lacks(beside):
+    text = model(
+        FLOATING.replace("<freejoint", '<joint type="free" armature=".5" damping="1"')
+        + beside.replace("tip", "z")
+    )
+    description, compiled = read_whole(text), mujoco.MjModel.from_xml_string(text)
+    assert any("'free': is free: its armature" in note for note in description.notes)
+    view, data = robot_of(description).in_coordinates("mujoco"), mujoco.MjData(compiled)
+    mujoco.mj_forward(compiled, data)
+    M = np.zeros((compiled.nv, compiled.nv))
+    mujoco.mj_fullM(compiled, data, M)
+    M -= np.diag(np.arange(compiled.nv) < 6) * 0.5
+    assert relative(view.mass_matrix(data.qpos.copy()), M) < AGREES
 
 
 def test_linear_couplings_follow_from_deviations():

@@ -272,8 +272,8 @@ def test_what_a_configuration_has_is_in_everything(another, tmp_path, robot, q):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"panda_hand"', '"hand"', "robot.tool.frame: frame 'hand' is unknown"),
-        ("mass = 0.3", "mass = -0.3", "robot.payload.mass is -0.3"),
+        ('"panda_hand"', '"hand"', "tool.frame: frame 'hand' is unknown"),
+        ("mass = 0.3", "mass = -0.3", "payload.mass is -0.3"),
         ("viscous = 0.8", "viscous = -1", "friction.viscous is -1.0"),
         ("coulomb", "drag", "friction: 'drag' is unknown"),
     ],
