@@ -284,8 +284,6 @@ def assemble(
         dofs=tree.dofs(mimics),
         mimics=mimics,
         warnings=warnings,
-        locked=description.locked,
-        postures=description.postures,
-        constraints=description.constraints,
         description=description,
+        locked=description.locked,
     )

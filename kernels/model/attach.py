@@ -45,7 +45,7 @@ def with_attached(description: Description, given: Any) -> Description:
 
 def described(name: str, model: Model) -> Description:
     """What a model was assembled from."""
-    if model.description is None:
+    if not model.as_described:
         wanted = "a robot as it was loaded: attach it before its payload, friction or edits"
         raise InputError(f"{name} has been changed, expected {wanted}", "other")
     return model.description

@@ -99,7 +99,7 @@ def _with_bodies(model: Model, bodies: NDArray[np.void]) -> Model:
     world = np.array(model.world, model.world.dtype)
     heavy = np.flatnonzero(bodies["mass"] > 0.0)
     world["anchor"] = heavy[0] if len(heavy) else 0
-    return replace(model, bodies=bodies.view(np.recarray), world=world, description=None)
+    return replace(model, bodies=bodies.view(np.recarray), world=world, as_described=False)
 
 
 def _own_bodies(bodies: NDArray[np.void], info: JointInfo) -> list[int]:

@@ -37,7 +37,7 @@ def with_friction(model: Model, given: Any) -> Model:
         model,
         dofs=replace(model.dofs, **changed),
         friction_measured=bool(changed),
-        description=None,
+        as_described=False,
     )
 
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torqued.kernels.model.description import Array, Description, LockedJoint
-
-if TYPE_CHECKING:
-    from torqued.kernels.constraints.types import Loop
-    from torqued.kernels.contacts.types import Contact
 
 Indices = NDArray[np.int64]
 
@@ -115,16 +110,14 @@ class Model(Sealed):
     dofs: Dofs
     mimics: Mimics
     warnings: tuple[str, ...]
+    #: What it was assembled from, and whether bodies, joints and losses are still those of it.
+    description: Description
+    as_described: bool = True
     #: Whether damping and friction were measured, and not only written into a file.
     friction_measured: bool = False
     #: Joints that are held at a position, and their followers; not among `joints`.
     locked: tuple[LockedJoint, ...] = ()
-    #: Configurations by name, positions by joint; sets of constraints by name.
-    postures: Mapping[str, Mapping[str, tuple[float, ...]]] = field(default_factory=dict)
-    constraints: Mapping[str, tuple[Contact | Loop, ...]] = field(default_factory=dict)
     capsules: tuple[Capsule, ...] = ()
-    #: What it was assembled from; None once a body, joint or loss is no longer the description's.
-    description: Description | None = None
 
     @property
     def joint_names(self) -> tuple[str, ...]:

@@ -187,4 +187,4 @@ def with_payload(model: Model, loads: Iterable[Load]) -> Model:
         body["inertia"] = whole.rotational[np.triu_indices(3)]
     heavy = np.flatnonzero(bodies["mass"] > 0.0)
     world["anchor"] = heavy[0] if len(heavy) else 0
-    return replace(model, bodies=bodies, world=world, description=None)
+    return replace(model, bodies=bodies, world=world, as_described=False)

@@ -39,10 +39,11 @@ class Configurations(Joints):
 
     def posture(self, name: str) -> Array:
         """q (nq,) of a posture that the robot's file or configuration names."""
-        known_name("posture", "posture", name, self.model.postures)
+        postures = self.model.description.postures
+        known_name("posture", "posture", name, postures)
         own = {
             joint: q
-            for joint, q in self.model.postures[name].items()
+            for joint, q in postures[name].items()
             if joint in self.model.joint_names  # neither locked nor led by another joint
         }
         return self.q_from(own)

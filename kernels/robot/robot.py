@@ -168,13 +168,13 @@ class Robot(
     @property
     def postures(self) -> tuple[str, ...]:
         """Names for `posture`."""
-        return tuple(self.model.postures)
+        return tuple(self.model.description.postures)
 
     @property
     def constraints(self) -> dict[str, tuple[Constraint, ...]]:
         """Contacts and loops that its file has, by name: `contact_dynamics` and others take
         them."""
-        return dict(self.model.constraints)
+        return dict(self.model.description.constraints)
 
     @property
     def frame_names(self) -> tuple[str, ...]:

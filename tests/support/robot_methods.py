@@ -122,6 +122,7 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
         "total_mass": lambda: robot.total_mass,
         "center_of_mass": lambda: robot.center_of_mass(q),
         "center_of_mass_jacobian": lambda: robot.center_of_mass_jacobian(q),
+        "clearances": lambda: [pair.distance for pair in robot.clearances(q)],
         "centroidal_matrix": lambda: robot.centroidal_matrix(q),
         "centroidal_momentum": lambda: robot.centroidal_momentum(q, v),
         "centroidal_bias": lambda: robot.centroidal_bias(q, v),

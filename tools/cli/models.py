@@ -85,7 +85,6 @@ def convert(args: argparse.Namespace) -> int:
     from torqued.kernels.model.lock import sentence
 
     model = load(args, accept_unphysical=True).model
-    assert model.description is not None  # nothing has been changed
     text, notes = write(model.description, args.to)
     if model.locked:
         notes.insert(0, f"fixed: {sentence(model.locked)}")

@@ -227,8 +227,7 @@ def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, 
     robot = daemon.robot
     compiled = summary.kernels - summary.from_cache
     state = f"{compiled} compiled" if compiled else "all from the cache"
-    description = robot.model.description
-    said = "base" in config.robot.options or (description is not None and description.base)
+    said = "base" in config.robot.options or robot.model.description.base
     unsaid = config.robot.is_file and not said
     lines = {
         "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom"

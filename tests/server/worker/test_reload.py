@@ -176,7 +176,7 @@ def test_file_with_faults_gives_all_of_them_and_the_robot_stays(daemon, file):
             assert all(word in str(caught.value) for word in words)
             assert client.hello().nv == 2
         file.unlink()
-        with pytest.raises(errors.ModelError, match="does not exist"):
+        with pytest.raises(errors.ModelError, match="no such file"):
             client.reload()
         assert client.dynamics([0.1, 0.2], [0.0, 0.0]).M.shape == (2, 2)
         assert client.batch("dynamics", q=[[0.1, 0.2]], want=["M"]).M.shape == (1, 2, 2)

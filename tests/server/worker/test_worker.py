@@ -345,6 +345,12 @@ def test_worker_that_lives_is_not_given_up(folder, robot, states):
         lambda: Robot.named("panda"),
         lambda: Robot.named("panda", locked=()),
         lambda: Robot.family("quadruped", 20),
+        lambda: Robot.load(
+            "chain3",
+            capsules=[{"frame": "link_1", "radius": 0.1}],
+            postures={"up": {"joint_2": 0.1}},
+            tool={"frame": "link_3", "mass": 1.0},
+        ),
     ],
 )
 def test_model_survives_the_way_to_the_worker(load):
@@ -352,6 +358,8 @@ def test_model_survives_the_way_to_the_worker(load):
     other = Robot(unpack(pack(robot.model)))
     assert pack(other.model) == pack(robot.model)
     assert other.frame_names == robot.frame_names
+    assert other.postures == robot.postures and other.model.source == robot.model.source
+    assert other.model.as_described == robot.model.as_described
     assert (other.joint_names, other.locked) == (robot.joint_names, robot.locked)
     q, v = robot.random_state(np.random.default_rng(1))
     want, frames = ("M", "C", "g", "J", "pose"), robot.frame_names[-1:]
