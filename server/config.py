@@ -31,6 +31,7 @@ from torqued.kernels.control.laws import LAWS
 from torqued.kernels.formats.sources import standalone
 from torqued.kernels.input_checks import shown, similar
 from torqued.kernels.model import catalog
+from torqued.kernels.model.catalog import is_file
 from torqued.kernels.robot.options import option_problems, with_source
 from torqued.server.access.rate_limits import Limits
 from torqued.server.loop.session import Safety
@@ -62,7 +63,7 @@ class RobotConfig:
     @property
     def is_file(self) -> bool:
         """Whether it was given by its path, not by name."""
-        return Path(self.model).is_file()
+        return is_file(Path(self.model))
 
     def load(self) -> Robot:
         """The robot; all faults of its file as one `ModelError`."""
@@ -258,7 +259,7 @@ OPTIONS = {"robot.model": "--robot"}  # others by their keys
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:  # UnicodeDecodeError among them
         raise ConfigError(str(file), [f"cannot be read as TOML: {error}"]) from None
 

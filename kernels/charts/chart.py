@@ -110,7 +110,10 @@ class Chart(ABC):
 
     def A_inverse(self, q: Array) -> Array:
         """A⁺ (nv, native nv): v̄ = A⁺ ν, with A A⁺ = 1."""
-        A = self.A(q)
+        return self.inverse_of(self.A(q))
+
+    def inverse_of(self, A: Array) -> Array:
+        """A⁻¹ of a square matrix that has one."""
         condition = float(np.linalg.cond(A))
         if not condition < MAX_CONDITION:
             raise NumericalError(

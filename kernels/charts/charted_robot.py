@@ -53,6 +53,7 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
         self.chart: Chart = chart_of(robot, coordinates)
         self.nq, self.nv = self.chart.nq, self.chart.nv
         self.name, self.frame_names = robot.name, robot.frame_names
+        self.postures = robot.postures
         #: Moving joints in the order of the chart's velocities.
         self.joint_names: tuple[str, ...] = self.chart.joint_names
         if self.chart.reduces:

@@ -78,7 +78,7 @@ class CustomChart(Chart):
             return super().A_inverse(q)
         A = self.A(q)
         AtM = A.T @ self.robot.mass_matrix(q)
-        return np.asarray(np.linalg.solve(AtM @ A, AtM), dtype=np.float64)
+        return self.inverse_of(AtM @ A) @ AtM
 
     @property
     def joint_names(self) -> tuple[str, ...]:

@@ -50,7 +50,8 @@ class Meshes:
             for geom in body.geoms:
                 geom.contype = geom.conaffinity = 0  # collisions would need convex hulls
                 if _weighs(body, geom, mujoco):
-                    where = f"{geom.info}: geom {geom.name!r} of body {body.name!r}"
+                    name = f"geom {geom.name!r}" if geom.name else "a geom"
+                    where = f"{geom.info}: {name} of body {body.name!r}"
                     needed.setdefault(geom.meshname, where)
                 elif geom.meshname or geom.type in of_file:
                     geom.type, geom.size, geom.mass = types.mjGEOM_SPHERE, [1.0, 0.0, 0.0], 0.0
@@ -69,7 +70,8 @@ class Meshes:
                     continue
                 left -= len(data)
                 # MuJoCo remembers meshes by the names of their files.
-                mesh.file = f"{hashlib.sha256(data).hexdigest()}{kind}"
+                name = re.sub("[^A-Za-z0-9]", "_", mesh.name)
+                mesh.file = f"{name}-{hashlib.sha256(data).hexdigest()}{kind}"
                 contents[mesh.file] = data
         for name, data in contents.items():
             files[name] = data

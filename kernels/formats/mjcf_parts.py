@@ -94,7 +94,7 @@ def drives(c: Compiled, mimics: Mapping[int, Mimic]) -> tuple[Array, Array]:
         span[j] = np.clip(span[j], *model.jnt_actfrcrange[j])
     scalar = model.jnt_type >= int(c.mujoco.mjtJoint.mjJNT_SLIDE)
     free = model.jnt_type == int(c.mujoco.mjtJoint.mjJNT_FREE)
-    idle = ~driven & bool(model.nactuator)
+    idle = ~driven & bool(model.nactuator) & (model.jnt_type > int(c.mujoco.mjtJoint.mjJNT_FREE))
     idle[list(mimics)] = False
     known = driven & scalar
     effort = np.where(known, np.maximum(np.minimum(-span[:, 0], span[:, 1]), 0.0), np.inf)
@@ -103,7 +103,7 @@ def drives(c: Compiled, mimics: Mapping[int, Mimic]) -> tuple[Array, Array]:
     skewed = known & ~np.isclose(-span[:, 0], span[:, 1])
     c.note("joint", skewed, "its efforts differ by direction; the limit is the smaller one")
     c.note("joint", driven & ~scalar, "efforts of ball and free joints are not read")
-    c.note("actuator", indirect, "acts on more than a joint, so its effort is not read")
+    c.note("actuator", indirect, "acts on more than one joint, so its effort is not read")
     c.note(
         "joint",
         free & losses.any(0),

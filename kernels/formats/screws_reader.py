@@ -99,7 +99,7 @@ ROTATION_TOLERANCE = 1e-9
 def read_screws(table: Mapping[str, Any], source: str) -> Description:
     """The robot; what cannot be read and what makes no sense in one `ModelError`."""
     if "robot" in table:
-        problem = "configuration, with a key 'robot': give it as --config, or to Robot.from_config"
+        problem = "configuration, with a key 'robot', not the file of a robot"
         raise ModelError(source, [problem])
     records = Records()
     file: _File = records.read(_File, table)

@@ -92,7 +92,7 @@ def read(file: RobotFile) -> Description:
 
 def kind_of(file: RobotFile) -> str:
     """The kind of a file, a key of `READERS`."""
-    suffix = Path(file.source).suffix
+    suffix = Path(file.source).suffix.lower()
     if suffix in SUFFIXES:
         return SUFFIXES[suffix]
     text = _COMMENT.sub("", file.text)
@@ -109,4 +109,8 @@ def checked_path(path: Any) -> str:
 
 
 def _texts(arguments: Any) -> dict[str, str]:
-    return {str(name): str(value) for name, value in map_or_none("arguments", arguments).items()}
+    given = map_or_none("arguments", arguments)
+    return {
+        str(name): str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in given.items()
+    }

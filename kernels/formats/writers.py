@@ -31,9 +31,12 @@ def _lost(description: Description, kind: str) -> list[str]:
     if kind == "mjcf":
         fast = [joint.name for joint in description.joints if joint.limits.velocity < math.inf]
         lost["speed limits"] = fast
+        inside = [joint.name for joint in description.joints if joint.type == "floating"]
+        lost["free joints inside a tree, but three slides and a ball"] = inside
     else:
         lost["floating base"] = [description.name] if description.base == "floating" else []
-        lost["gravity"] = [f"{description.gravity} m/s²"] if description.gravity else []
+        usual = description.gravity in (None, (0.0, 0.0, -9.81))
+        lost["gravity"] = [] if usual else [f"{description.gravity} m/s²"]
         lost["postures"] = list(description.postures)
     return [
         f"{kind} has no {what}: {', '.join(names[:6])}"

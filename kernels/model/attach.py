@@ -28,7 +28,7 @@ KEYS = ("model", "frame", "position", "rpy", "prefix")
 
 def with_attached(description: Description, given: Any) -> Description:
     """The description with others on it, as a configuration has them."""
-    for k, entry in enumerate(sequence("attach", given or (), "maps")):
+    for k, entry in enumerate(sequence("attach", () if given is None else given, "maps")):
         field = f"attach[{k}]"
         if not isinstance(entry, Mapping) or not isinstance(entry.get("model"), str):
             wanted = f"a map of {', '.join(KEYS)} with the name or path of a robot as model"
@@ -43,8 +43,11 @@ def with_attached(description: Description, given: Any) -> Description:
     return description
 
 
-def described(name: str, model: Model) -> Description:
-    """What a model was assembled from."""
+def described(name: str, robot: Any) -> Description:
+    """What a robot was assembled from."""
+    model = getattr(robot, "model", None)
+    if not isinstance(model, Model):
+        raise InputError(f"{name}: {shown(robot)}, expected a robot", "other", None, "a robot")
     if not model.as_described:
         wanted = "a robot as it was loaded: attach it before its payload, friction or edits"
         raise InputError(f"{name} has been changed, expected {wanted}", "other")
@@ -81,7 +84,7 @@ def joined(
         if taken:
             names = ", ".join(sorted(taken)[:4])
             raise InputError(
-                f"{field}: both robots have a {kind} {names}; expected another prefix than "
+                f"{field}: both robots have a {kind} {names}; expected a prefix other than "
                 f"{prefix!r}",
                 "prefix",
             )
@@ -101,12 +104,16 @@ def _renamed(other: Description, prefix: str) -> Description:
     held = [
         name for name, items in other.constraints.items() if any(x.other is None for x in items)
     ]
-    notes = [f"constraints {', '.join(held)} hold {other.name!r} in the world: left out"]
+    notes = []
+    if held:
+        notes.append(f"constraints {', '.join(held)} hold {other.name!r} in the world: left out")
+    if other.base == "floating":
+        notes.append(f"the floating base of {other.name!r} is left out: its root link is fixed")
     return replace(
         other,
         links=tuple(replace(link, name=prefix + link.name) for link in other.links),
         joints=tuple(_renamed_joint(joint, prefix) for joint in other.joints),
-        notes=(*other.notes, *(notes if held else ())),
+        notes=(*other.notes, *notes),
         locked=tuple(replace(joint, name=prefix + joint.name) for joint in other.locked),
         postures={
             prefix + name: {prefix + key: q for key, q in posture.items() if key != ROOT_JOINT}

@@ -139,14 +139,21 @@ def check_name(name: str) -> str | None:
     """The module of robot_descriptions that a name means, if it does; an `InputError` where a name
     means nothing."""
     path, known = Path(name), urdf_files()
-    if family_name(name) or _meant(name) in known or path.is_file():
+    if family_name(name) or _meant(name) in known or is_file(path):
         return None
     if module := robot_descriptions.module_of(name):
         return module
     if path.suffix or os.sep in name:
-        what = "is a directory" if path.is_dir() else "no such file"
+        what = "is a directory" if os.path.isdir(path) else "no such file"
         raise InputError(f"robot {name!r}: {what}")
     raise InputError(f"robot {name!r} is not known; {_advice(name, known)}")
+
+
+def is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name that is too long, or a loop of links
+        return False
 
 
 def _meant(name: str) -> str:

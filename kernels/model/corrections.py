@@ -7,6 +7,7 @@ postures = {"home": {"elbow": 1.2}}                     # joints that are not na
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from torqued.kernels.input_checks import (
     shown,
 )
 from torqued.kernels.model.description import JOINT_SIZES, ROOT_JOINT, Description, Limits
+from torqued.kernels.model.rotors import is_number
 
 #: What may be said of a joint.
 LIMITS = ("lower", "upper", "velocity", "effort")
@@ -59,7 +61,7 @@ def _limits(field: str, old: Limits, given: Any) -> Limits:
         raise InputError(f"{field}: {shown(given)}, expected {wanted}", field, None, wanted)
     known_keys(field, given, LIMITS)
     for key, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        if not is_number(value) and value not in (math.inf, -math.inf):
             wanted = "a number; inf where nothing is known"
             raise InputError(f"{field}.{key}: {shown(value)}, expected {wanted}", field)
     return replace(old, **{key: float(value) for key, value in given.items()})
@@ -75,7 +77,11 @@ def _posture(
     try:
         for name, value in map_or_none(field, given).items():
             known_name(field, "joint", name, sizes)
-            place = numbers(f"{field}.{name}", np.atleast_1d(value), (sizes[name],))
+            several = isinstance(value, list | tuple | np.ndarray)
+            place = numbers(f"{field}.{name}", value if several else [value], (sizes[name],))
+            if sizes[name] in (4, 7) and abs(np.linalg.norm(place[-4:]) - 1.0) > 1e-6:
+                wanted = "a unit quaternion x y z w at its end"
+                raise InputError(f"{field}.{name}: {place.tolist()}, expected {wanted}", field)
             found[name] = tuple(place.tolist())
     except InputError as error:
         faults.append(str(error))

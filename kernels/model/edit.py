@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from torqued.common.errors import InputError
 from torqued.common.rotation import check_pose
-from torqued.kernels.input_checks import known_name, numbers
+from torqued.kernels.input_checks import known_name, numbers, sequence
 from torqued.kernels.model.checks_joint import ROUNDING
 from torqued.kernels.model.checks_mass import MAX_NUMBER, in_range
 from torqued.kernels.model.description import Array, Pose
@@ -35,7 +35,7 @@ def with_links(model: Model, field: str, given: Any) -> Model:
     """With bodies as a list of maps has them: `frame`, `mass`, `center`, `inertia`, each in place
     of the link that is called so and all that are fixed to it."""
     seen: dict[int, str] = {}
-    for k, body in enumerate(given or ()):
+    for k, body in enumerate(sequence(field, () if given is None else given, "maps")):
         name = f"{field}[{k}]"
         changed, link = _with_body(model, body, name)
         for part in ("center", "inertia"):

@@ -34,6 +34,7 @@ from torqued.kernels.model.description import (
     Pose,
 )
 from torqued.kernels.model.diagnostics import Findings
+from torqued.kernels.model.rotors import is_number
 
 #: Joints to lock: positions by name, or names alone.
 Locked = Mapping[str, float | None] | Sequence[str]
@@ -112,7 +113,7 @@ def _position(joint: Joint, value: Any, findings: Findings) -> dict[str, float]:
     if value is None:
         return {joint.name: min(max(0.0, limits.lower), limits.upper)}
     where = f"joint {joint.name!r}"
-    if not _is_number(value):
+    if not is_number(value):
         findings.fault(where, f"locked at {shown(value)}, expected a finite number")
         return {}
     if not limits.lower <= value <= limits.upper:
@@ -120,11 +121,6 @@ def _position(joint: Joint, value: Any, findings: Findings) -> dict[str, float]:
         findings.fault(where, f"locked at {value}, {outside}")
         return {}
     return {joint.name: float(value)}
-
-
-def _is_number(value: Any) -> bool:
-    kinds = int | float | np.integer | np.floating
-    return isinstance(value, kinds) and not isinstance(value, bool) and bool(np.isfinite(value))
 
 
 def _follow(description: Description, held: dict[str, float]) -> None:
@@ -152,7 +148,7 @@ def _check_follower(
     if position is None:
         if leader not in given:
             findings.fault(where, f"follows {leader!r}; lock that one")
-    elif value is not None and not (_is_number(value) and abs(value - position) <= ROUNDING):
+    elif value is not None and not (is_number(value) and abs(value - position) <= ROUNDING):
         findings.fault(where, f"locked at {shown(value)}, but follows {leader!r} to {position:g}")
 
 

@@ -51,7 +51,12 @@ def folder_of(module: str) -> Path:
 
 def is_there(module: str) -> bool:
     """Whether its repository has been downloaded."""
-    return (folder_of(module) / ".git").exists()
+    try:
+        head = (folder_of(module) / ".git" / "HEAD").read_text().strip()
+    except OSError:
+        return False
+    commit = str(_repository(module).commit)
+    return head == commit or (len(commit) < 40 and not head.startswith("ref:"))  # a tag
 
 
 def located(module: str) -> tuple[Path, dict[str, str]]:

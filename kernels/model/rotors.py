@@ -61,17 +61,20 @@ def with_armature(description: Description, armature: Any) -> Description:
 def reflected(given: Any) -> float:
     """kg m² that a joint feels; ValueError in words for what is not a rotor."""
     if not isinstance(given, Mapping):
-        if not _is_number(given):
+        if not is_number(given):
             raise ValueError(f"{given!r} is not a finite number")
         return float(given)
     if sorted(given) != sorted(MOTOR):
         raise ValueError(f"has {', '.join(map(str, given))}, expected {' and '.join(MOTOR)}")
     for key in MOTOR:
-        if not _is_number(given[key]):
+        if not is_number(given[key]):
             raise ValueError(f"{key} {given[key]!r} is not a finite number")
     if given["gear_ratio"] == 0.0:
         raise ValueError("gear_ratio is 0, expected turns of the motor per turn of the joint")
-    return float(given["motor_inertia"]) * float(given["gear_ratio"]) ** 2
+    inertia, ratio = float(given["motor_inertia"]), float(given["gear_ratio"])
+    if not math.isfinite(inertia * ratio * ratio):
+        raise ValueError(f"{inertia} kg m² behind a gear of {ratio} is not a finite number")
+    return inertia * ratio * ratio
 
 
 def rotor_notes(description: Description) -> tuple[str, ...]:
@@ -96,7 +99,7 @@ def rotor_notes(description: Description) -> tuple[str, ...]:
     )
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     try:
         return not isinstance(value, bool) and math.isfinite(value)
     except (TypeError, OverflowError):

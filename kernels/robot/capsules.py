@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from torqued.common.errors import InputError
 from torqued.kernels.input_checks import known_keys, known_name, number, numbers, sequence, shown
+from torqued.kernels.model.checks_mass import MAX_NUMBER, in_range
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.model import Capsule, Model
 from torqued.kernels.result_checks import finite_arithmetic
@@ -36,7 +37,7 @@ class Clearance:
 def capsules_of(model: Model, given: Any) -> tuple[Capsule, ...]:
     """Maps of `frame`, `start` and `end` (3,) m in its axes (default: its origin), `radius` m."""
     frames, found = {frame.name for frame in model.frames}, []
-    for k, entry in enumerate(sequence("capsules", given or (), "maps")):
+    for k, entry in enumerate(sequence("capsules", () if given is None else given, "maps")):
         field = f"capsules[{k}]"
         if not isinstance(entry, Mapping):
             wanted = f"a map of {', '.join(KEYS)}"
@@ -47,8 +48,8 @@ def capsules_of(model: Model, given: Any) -> tuple[Capsule, ...]:
             numbers(f"{field}.{key}", entry.get(key, (0, 0, 0)), (3,)) for key in ("start", "end")
         )
         radius = number(f"{field}.radius", entry.get("radius"))
-        if not radius > 0.0:
-            wanted = "a positive number"
+        if not radius > 0.0 or not in_range(np.append([start, end], radius)):
+            wanted = f"a positive number, and all numbers up to {MAX_NUMBER:g}"
             raise InputError(f"{field}.radius is {radius}, expected {wanted}", field, None, wanted)
         found.append(Capsule(frame, start, end, radius))
     return tuple(found)
@@ -60,6 +61,7 @@ class Capsules(Frames):
     @finite_arithmetic
     def clearances(self, q: Any) -> list[Clearance]:
         """The nearest pair first."""
+        self.tree.q(q)  # which is checked without capsules, too
         own, pairs = self.model.capsules, self._pairs
         poses = [self.frame_pose(q, capsule.frame) for capsule in own]
         start, end = (

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypedDict
 from torqued.common.errors import InputError, ModelError
 from torqued.kernels.formats.sources import checked_path
 from torqued.kernels.input_checks import shown, similar
-from torqued.kernels.model.catalog import FAMILIES, check_name, family_name
+from torqued.kernels.model.catalog import FAMILIES, check_name, family_name, is_file
 from torqued.kernels.model.families import MAX_DOFS
 from torqued.kernels.model.lock import Locked
 
@@ -112,18 +112,21 @@ def source_of(given: Mapping[str, Any], folder: Path) -> str:
     if "family" in given:
         return f"{given['family']}{given['dofs']}"
     name: str = next(given[key] for key in ("model", *SAME_AS_MODEL) if key in given)
-    if not family_name(name) and (folder / name).is_file():
-        return str(folder / name)
+    if not family_name(name) and is_file(folder / name):
+        name = str(folder / name)
     check_name(name)
+    if is_configuration(name):
+        wanted = "the file of a robot; give a configuration as --config or to Robot.load"
+        raise InputError(f"{name} is a configuration, expected {wanted}", "model", name, wanted)
     return name
 
 
 def is_configuration(name: str) -> bool:
     """Whether a path is that of a configuration, not of a robot in TOML."""
-    if Path(name).suffix != ".toml" or not Path(name).is_file():
+    if not name.lower().endswith(".toml") or not is_file(Path(name)):
         return False
     try:
-        table = tomllib.loads(Path(name).read_text(encoding="utf-8"))
+        table = tomllib.loads(Path(name).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError):  # the reader says what is wrong
         return False
     return "robot" in table or any(key in table for key in SOURCES)
@@ -133,7 +136,7 @@ def read_options(path: Any) -> dict[str, Any]:
     """The keys of a configuration file, which are right, and its source as `model`."""
     source = checked_path(path)
     try:
-        loaded = tomllib.loads(Path(source).read_text(encoding="utf-8"))
+        loaded = tomllib.loads(Path(source).read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:  # not to be opened, no text, no TOML
         raise ModelError(source, [f"cannot be read as TOML: {error}"]) from None
     given: Any = loaded.get("robot", loaded)
@@ -157,7 +160,7 @@ def with_source(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
 def _beside(entry: Any, folder: Path) -> Any:
     """An entry of `attach`, a path relative to the folder."""
     name = entry.get("model") if isinstance(entry, dict) else None
-    if isinstance(name, str) and (folder / name).is_file():
+    if isinstance(name, str) and is_file(folder / name):
         return entry | {"model": str(folder / name)}
     return entry
 

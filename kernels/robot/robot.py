@@ -25,6 +25,7 @@ own robot for the same model.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -107,12 +108,12 @@ class Robot(
         Attach first: robots with a payload, or with friction or bodies that were changed, are
         refused.
         """
-        own, added = described("this robot", self.model), described("other", other.model)
+        own, added = described("this robot", self), described("other", other)
         tree = joined(own, added, frame, pose_of(pose), prefix, "attach")
-        gravity = self.gravity_vector
-        return type(self).from_description(
-            tree, self.model.base, gravity=gravity, accept_unphysical=True
-        )
+        renamed = (replace(x, frame=prefix + x.frame) for x in other.model.capsules)
+        options: Any = {"gravity": self.gravity_vector, "accept_unphysical": True}
+        robot = type(self).from_description(tree, self.model.base, **options)
+        return type(self)(replace(robot.model, capsules=(*self.model.capsules, *renamed)))
 
     def set_inertia(self, frame: str, mass: float, center: Any = None, inertia: Any = None) -> None:
         """Give the body that carries a frame another inertia, from now on; nothing is compiled.

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--json", action="store_true", help="print the findings as JSON")
     check.add_argument(
         "--picture",
-        type=output_file,
+        type=picture_file,
         metavar="FILE.png",
         help="output file for a picture of the robot at its postures",
     )
@@ -43,6 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     convert.add_argument(
         "--out", type=Path, metavar="FILE", help="output file (default: standard output)"
     )
+
+
+def picture_file(text: str) -> Path:
+    if not text.endswith(".png"):
+        raise argparse.ArgumentTypeError(f"{text}: expected the name of a PNG file")
+    return output_file(text)
 
 
 def add_action(
@@ -86,6 +92,10 @@ def convert(args: argparse.Namespace) -> int:
 
     model = load(args, accept_unphysical=True).model
     text, notes = write(model.description, args.to)
+    if not model.as_described or model.capsules:
+        notes.insert(
+            0, "tool, payload, links, friction and capsules of a configuration are left out"
+        )
     if model.locked:
         notes.insert(0, f"fixed: {sentence(model.locked)}")
     for note in notes:
@@ -105,7 +115,7 @@ def show() -> int:
     """The robots that can be named."""
     from torqued.kernels.model import catalog, robot_descriptions
 
-    rows = [["name", "or", "kind", "there", "base", "joints", "description"]]
+    rows = [["name", "alias", "kind", "installed", "base", "joints", "description"]]
     for family, what in catalog.FAMILIES.items():
         base = catalog.load(f"{family}4").model.base
         rows.append([f"{family}N", "", "family", "yes", base, "N", f"{what}: {family}20"])

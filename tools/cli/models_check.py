@@ -22,6 +22,7 @@ MAX_LINES, SHOWN = 60, 40
 #: Links above which frames at the ends of the tree are counted, not shown.
 MANY_LINKS = 30
 #: Of the table of joints that move.
+EQUIPPED = "configuration: its tool, payload, links and friction are loaded, but not shown here"
 UNITS = "(in rad, rad/s, N m, kg m²; slides in m, m/s, N, kg)"
 COLUMNS = (
     *("joint", "type", "axis", "range", "speed", "effort"),
@@ -44,12 +45,13 @@ def check(args: argparse.Namespace, load: Callable[..., Robot]) -> int:
 
         draw(robot, description, args.picture)
         print(f"wrote {args.picture}", file=sys.stderr)
+    changed = () if robot.model.as_described else (EQUIPPED,)
     found = asdict(description) | {
         "base": robot.model.base,
         "gravity": robot.gravity_vector,
         "degrees_of_freedom": robot.nv,
         "mass": sum(link.inertia.mass for link in description.links),
-        "warnings": robot.warnings,
+        "warnings": [*robot.warnings, *changed],
         "guessed": guessed(args, robot, description),
     }
     print(as_json(found, 2) if args.json else "\n".join(lines_of(found, description)))
@@ -62,7 +64,7 @@ def guessed(args: argparse.Namespace, robot: Robot, description: Description) ->
     limits = robot.limits
     idle = [n for n, at in zip(robot.joint_names, limits.effort, strict=False) if at == 0.0]
     return [
-        *([] if said else [f"base: {robot.model.base}, since one limb or the world is its root"]),
+        *([] if said else ["base: fixed, since the robot has one limb or hangs from the world"]),
         *([f"joints {', '.join(idle)}: no motor, since their effort limit is 0"] if idle else []),
     ]
 
@@ -93,7 +95,7 @@ def lines_of(found: Mapping[str, Any], description: Description) -> list[str]:
     for what in ("guessed", "warnings"):
         if found[what]:
             lines += ["", f"{what}:", *(f"  - {text}" for text in grouped(found[what]))]
-    count = len(found["warnings"])
+    count = len(grouped(found["warnings"]))
     more = f", with {_count(count, 'warning')}" if count else ""
     return [*lines, "", f"torqued can load this robot{more}"]
 

@@ -74,13 +74,16 @@ def _draw_robot(
             reach = 0.04 * size * poses[joint.child][:3, :3] @ joint.axis
             line(end - reach, 2.0 * reach, color, 2.0, 4)
         axes.plot(*(VIEW @ end), "o", color=color, markersize=4, zorder=4)
+    parents = {joint.parent for joint in description.joints}
     masses = {link.name: link.inertia for link in description.links if link.inertia.mass > 0.0}
     most = max((inertia.mass for inertia in masses.values()), default=1.0)
     for name, inertia in masses.items():
-        center = VIEW @ (poses[name][:3, :3] @ inertia.com + poses[name][:3, 3])
+        at = poses[name][:3, :3] @ inertia.com
+        center = VIEW @ (at + poses[name][:3, 3])
+        if name not in parents:  # the link of the last joint ends where its mass is
+            line(poses[name][:3, 3], at, LINK, 2.0, 2)
         area = 500.0 * (inertia.mass / most) ** (2.0 / 3.0)  # as of a ball
         axes.scatter(*center, s=area, color=MASS, alpha=0.3, linewidth=0, zorder=3)
-    parents = {joint.parent for joint in description.joints}
     named: list[Array] = []
     for name, pose in poses.items():
         if name in parents:

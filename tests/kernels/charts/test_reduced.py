@@ -5,7 +5,17 @@ import pytest
 
 from oracles.finite_differences import derivative
 from support.agreement import assert_agree
-from torqued.kernels import Custom, Description, Inertia, InputError, Joint, Link, Pose, Robot
+from torqued.kernels import (
+    Custom,
+    Description,
+    Inertia,
+    InputError,
+    Joint,
+    Link,
+    NumericalError,
+    Pose,
+    Robot,
+)
 
 Z = np.array([0.0, 0.0, 1.0])
 MOMENTS = np.array([[0.2, 0.0, 0.01], [0.0, 0.3, 0.0], [0.01, 0.0, 0.4]])
@@ -100,6 +110,12 @@ def test_what_needs_all_velocities_is_refused():
     for compute in (view.contact_dynamics, view.simulate, view.forward_dynamics_derivatives):
         with pytest.raises(InputError, match="coordinates 'thread' leave out velocities; expect"):
             compute(q_of(STATE[0]), STATE[1], STATE[2], ())
+
+
+def test_columns_that_depend_on_each_other_are_refused():
+    view = arm("cylindrical").in_coordinates(Custom(np.ones((4, 2)), size=2))
+    with pytest.raises(NumericalError, match="A is singular here"):
+        view.forward_dynamics(np.zeros(4), np.zeros(2), np.zeros(2))
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_configuration_names_a_file_by_screws(tmp_path):
         ("mass = 2.0", "rotation = [2, 0, 0, 0, 1, 0, 0, 0, 1]", "'rotation' is not a rotation"),
         ('name = "two"', "name = 2", "the file: 'name' is 2, expected a text"),
         ('name = "two"', 'title = "two"', "the file: key 'title' is unknown, allowed: joint, li"),
-        ('name = "two"', "[robot]", "configuration, with a key 'robot': give it as --config"),
+        ('name = "two"', "[robot]", "configuration, with a key 'robot', not the file"),
         ('name = "base"', "", "link number 1: 'name' is missing"),
         ('name = "base"', 'name = "base"\n[[', "cannot be read as TOML"),
         ('name = "base"', 'name = "elbow_axis"', "whose name 'elbow_axis' is taken"),

@@ -64,6 +64,28 @@ def test_configuration_attaches_files_and_names(tmp_path, by_hand):
     assert Robot.from_description(ARM, attach=[entry, entry | {"prefix": "c_"}]).nv == 11
 
 
+def test_capsules_come_along_with_the_prefix():
+    arm, tool = (
+        Robot.from_description(d, capsules=[{"frame": d.links[-1].name, "radius": 0.1}])
+        for d in (ARM, TOOL)
+    )
+    robot = arm.attach(tool, ARM.links[1].name, prefix="t_")
+    (pair,) = robot.clearances(np.zeros(7))
+    assert {pair.frame, pair.other} == {TIP, f"t_{TOOL.links[-1].name}"}
+
+
+def test_floating_base_of_the_other_robot_is_left_out_with_a_note():
+    legs = Robot.from_description(family("biped", 4, seed=1), "floating")
+    with pytest.warns(match="the floating base of 'biped4' is left out: its root link is fixed"):
+        assert Robot.from_description(ARM).attach(legs, TIP, prefix="l_").nv == 7
+
+
+@pytest.mark.parametrize("other", [None, "panda"])
+def test_only_a_robot_can_be_attached(other):
+    with pytest.raises(InputError, match="expected a robot"):
+        Robot.from_description(ARM).attach(other, TIP)
+
+
 def test_names_of_all_kinds_get_the_prefix():
     sets = {
         "loop": (Loop(TOOL.links[1].name, TOOL.links[2].name),),
@@ -83,7 +105,7 @@ def test_names_of_all_kinds_get_the_prefix():
     ("frame", "prefix", "problem"),
     [
         ("tip", "t_", "attach.frame: frame 'tip' is unknown"),
-        (TIP, "", "both robots have a link base, link_1, link_2, link_3; expected another prefix"),
+        (TIP, "", "both robots have a link base, link_1, link_2, link_3; expected a prefix other"),
         (TIP, 3, "attach.prefix: 3, expected a text"),
     ],
 )

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from torqued.common.errors import InputError
+from torqued.kernels import Robot
 from torqued.kernels.formats.sources import read_file
 from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model import catalog, families, known_robots
@@ -176,6 +177,12 @@ def test_file_in_the_current_folder_does_not_hide_a_known_robot(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     Path("panda").touch()
     assert catalog.find_file("panda") == known
+
+
+@pytest.mark.parametrize("name", [300 * "x", 300 * "x" + ".toml", "a\0b"])
+def test_name_that_no_file_can_have_is_unknown(name):
+    with pytest.raises(InputError, match=r"is not known|no such file"):
+        Robot.load(name)
 
 
 @pytest.mark.parametrize("path", ["nowhere.urdf", "nowhere.xml", "some/folder/robot", "/"])

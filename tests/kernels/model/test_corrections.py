@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support.agreement import assert_agree
-from torqued.kernels import ModelError, Robot
+from torqued.kernels import InputError, ModelError, Robot
 from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.description import Mimic
 from torqued.kernels.model.families import family
@@ -80,6 +80,9 @@ def test_chart_gives_the_posture_in_its_coordinates():
         ({"joints": {"joint_1": {"max": 1}}}, "joints.joint_1: 'max' is unknown, allowed: lower"),
         ({"joints": {"joint_1": {"upper": "1"}}}, "joints.joint_1.upper: '1', expected a number"),
         ({"joints": {"joint_1": {"upper": np.nan}}}, "joints.joint_1.upper: nan, expected a numb"),
+        ({"joints": {"joint_1": {"upper": 10**400}}}, "joints.joint_1.upper: "),
+        ({"locked": {"joint_1": 10**400}}, "joint 'joint_1': locked at "),
+        ({"postures": {"up": {"joint_1": [[1], [2, 3]]}}}, "postures.up.joint_1: "),
         ({"joints": {"joint_1": {"lower": 1, "upper": 0}}}, "lower limit 1.0 is above upper lim"),
         ({"actuated": ["joint_1", "wheel"]}, "actuated: joint 'wheel' is unknown, allowed: joi"),
         ({"postures": {"up": {"joint_9": 1}}}, "postures.up: joint 'joint_9' is unknown; did you"),
@@ -95,6 +98,38 @@ def test_what_makes_no_sense_is_one_fault_with_its_place(options, problem):
         Robot.from_description(ARM, **options)
     (found,) = caught.value.problems
     assert problem in found
+
+
+def test_rotor_of_no_finite_inertia_is_refused():
+    rotor = {"motor_inertia": 1.0, "gear_ratio": 1e200}
+    with pytest.raises(ModelError, match=r"joint 'joint_1': 1.0 kg m² behind a gear of 1e\+200"):
+        Robot.from_description(ARM, armature={"joint_1": rotor})
+
+
+def test_orientation_of_a_posture_is_a_unit_quaternion():
+    postures = {"up": {"root_joint": [0, 0, 1, 0, 0, 0, 2]}}
+    with pytest.raises(ModelError, match=r"postures.up.root_joint: .*expected a unit quaternion"):
+        Robot.from_description(LEGS, "floating", postures=postures)
+
+
+def test_configuration_names_the_file_of_a_robot_not_another_configuration(tmp_path):
+    for name, model in (("outer", "inner.toml"), ("inner", "chain3"), ("self", "self.toml")):
+        (tmp_path / f"{name}.toml").write_text(f'[robot]\nmodel = "{model}"\n')
+    assert Robot.load(tmp_path / "inner.toml").nv == 3
+    for name, named in (("outer", "inner"), ("self", "self")):
+        with pytest.raises(ModelError, match=rf"{named}.toml is a configuration, expected the fi"):
+            Robot.load(tmp_path / f"{name}.toml")
+
+
+def test_configuration_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "robot.toml").write_text('[robot]\nmodel = "chain3"\n', encoding="utf-8-sig")
+    assert Robot.load(tmp_path / "robot.toml").nv == 3
+
+
+@pytest.mark.parametrize("options", [{"links": 3}, {"attach": 0}, {"capsules": np.zeros(3)}])
+def test_lists_are_lists(options):
+    with pytest.raises(InputError, match=r", expected a list of maps"):
+        Robot.from_description(ARM, **options)
 
 
 def test_faults_of_all_corrections_come_together():

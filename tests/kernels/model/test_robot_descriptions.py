@@ -43,6 +43,7 @@ def cache(tmp_path, monkeypatch):
         subprocess.run([*git, *who, "commit", "-qm", "files"], check=True)
         head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True)
         monkeypatch.setattr(repository, "commit", head.stdout.decode().strip())
+        subprocess.run([*git, "checkout", "-q", "--detach"], check=True)
 
     return fill
 

@@ -55,7 +55,10 @@ def test_nearest_pair_comes_first_and_neighbours_are_left_out():
 
 
 def test_robot_without_capsules_has_no_pairs():
-    assert Robot.from_description(CHAIN).clearances(np.zeros(4)) == []
+    robot = Robot.from_description(CHAIN)
+    assert robot.clearances(np.zeros(4)) == []
+    with pytest.raises(InputError, match="q: shape"):
+        robot.clearances([0.0])
 
 
 @pytest.mark.parametrize(
@@ -65,6 +68,7 @@ def test_robot_without_capsules_has_no_pairs():
         (capsule("hand"), r"capsules\[0\].frame: frame 'hand' is unknown"),
         (capsule(LINKS[1], 0.0), r"capsules\[0\].radius is 0.0, expected a positive number"),
         (capsule(LINKS[1], end=(1, 2)), r"capsules\[0\].end: shape \(2,\), expected \(3,\)"),
+        (capsule(LINKS[1], end=(1e308, 0, 0)), "numbers up to 1e"),
         (capsule(LINKS[1]) | {"size": 1}, r"capsules\[0\]: 'size' is unknown, allowed: frame, st"),
     ],
 )

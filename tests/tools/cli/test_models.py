@@ -13,6 +13,7 @@ from torqued.kernels import Robot
 from torqued.kernels.contacts.types import Contact
 from torqued.kernels.formats.sources import read_file
 from torqued.kernels.formats.toml_writer import to_toml
+from torqued.kernels.model import robot_descriptions
 from torqued.kernels.model.catalog import describe
 from torqued.tools.cli.main import main
 
@@ -166,9 +167,28 @@ def test_a_picture_has_a_panel_for_each_posture(tmp_path, capsys):
     assert np.all(np.abs(colors - links) < 1e-3, axis=2).sum() > 1000
 
 
+def test_configuration_with_a_tool_is_shown_and_written_without_it(capsys, tmp_path):
+    path = tmp_path / "robot.toml"
+    path.write_text('[robot]\nmodel = "panda"\n[robot.tool]\nframe = "panda_hand"\nmass = 0.7\n')
+    assert main(["models", "check", str(path)]) == 0
+    assert "its tool, payload, links and friction are loaded" in capsys.readouterr().out
+    assert main(["models", "convert", str(path), "--to", "urdf"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("<robot") and "capsules of a configuration are left out" in err
+
+
+def test_picture_is_a_png(capsys):
+    with pytest.raises(SystemExit):
+        main(["models", "check", "panda", "--picture", "x.bmp"])
+    assert "x.bmp: expected the name of a PNG file" in capsys.readouterr().err
+
+
 def test_list_says_of_which_kind_a_robot_is_and_whether_it_is_there(capsys, tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOT_DESCRIPTIONS_CACHE", str(tmp_path))
-    (tmp_path / "mujoco_menagerie" / ".git").mkdir(parents=True)
+    git = tmp_path / "mujoco_menagerie" / ".git"
+    git.mkdir(parents=True)
+    commit = robot_descriptions._repository("fr3_mj_description").commit
+    (git / "HEAD").write_text(f"{commit}\n")
     assert main(["models"]) == 0
     rows = {line.split()[0]: line.split() for line in capsys.readouterr().out.splitlines() if line}
     assert rows["ur5_robot"][1:5] == ["ur5", "urdf", "yes", "fixed"]
