@@ -125,7 +125,7 @@ def test_all_faults_of_a_refused_robot_are_shown(capsys, tmp_path, legs):
     out = capsys.readouterr().out
     assert out.startswith("✗ link 'l'") and out.endswith("refused: 1 fault\n")
     assert (
-        main(["models", "check", legs, "--base", "fixed", "--locked", "nobody,right=9", "--json"])
+        main(["models", "check", legs, "--base", "fixed", "--locked", "none,right=9", "--json"])
         == 1
     )
     found = json.loads(capsys.readouterr().out)
