@@ -294,26 +294,29 @@ def test_loop_with_the_world_holds_either_side_of_a_floating_base():
 @pytest.mark.parametrize(
     "frames, words",
     [
-        ([], "'frames' is empty"),
-        ([frame("", "ROOT")], "frame number 1: 'name' is ' ', expected a text"),
+        ([], "the file: 'frames' is missing"),
+        ([{"parent": "ROOT"}], "frame number 1: 'name' is missing"),
+        ([frame("", 1)], "frame number 1: 'parent' is 1.0, expected a text"),
         ([frame("a", "ROOT"), frame("a", "ROOT")], "frame 'a': another frame above has this name"),
         ([frame("a", "ROOT"), frame("a", "a")], "frame 'a': another frame above has this name"),
         ([frame("ROOT", "ROOT")], "frame 'ROOT': another frame above has this name"),
         ([frame("a", "b"), frame("b", "ROOT")], "parent 'b' is unknown, allowed: ROOT or a frame"),
         ([frame("a", "ROOT", ["Hinge"])], "joint 'Hinge' is unknown, allowed: JointTypeSpherical"),
-        ([frame("a", "ROOT", [[1, 0, 0]])], "expected k x 6 numbers from -1e+30"),
+        ([frame("a", "ROOT", [[1, 0, 0]])], "expected k × 6 finite numbers"),
         ([frame("a", "ROOT", [[0] * 6])], "is not a motion"),
         ([frame("a", "ROOT", [[0, 0, 1, 0.1, 0, 0]])], "slides across its axis"),
         ([frame("a", "ROOT", [X, [0, 0, 1, 0, 0, 1]])], "is one among several"),
-        ([frame("a", "ROOT", body={"com": [0, 0, 0]})], "frame 'a': body: 'mass' is missing"),
-        ([frame("a", "ROOT", body={"mass": "1"})], "'mass' is '1', expected a number from"),
+        ([frame("a", "ROOT", body={"com": [0, 0, 0]})], "frame 'a': 'body': 'mass' is missing"),
+        ([frame("a", "ROOT", body={"mass": "1"})], "'mass' is '1', expected a finite number"),
         ([frame("a", "ROOT", joint_frame={"E": np.diag([1, 0, 1])})], "is not a rotation"),
-        ([frame("a", "ROOT", joint_frame={"r": [0, 0]})], "'r' is [0.0, 0.0], expected 3 numbers"),
+        (
+            [frame("a", "ROOT", joint_frame={"r": [0, 0]})],
+            "'r' is [0.0, 0.0], expected 3 finite numbers",
+        ),
     ],
 )
 def test_faults_name_frame_value_and_what_is_allowed(frames, words):
-    text = model(frames).replace("name = ''", "name = ' '")
-    assert words in problem(text)
+    assert words in problem(model(frames))
 
 
 def test_all_faults_of_a_file_come_at_once():
@@ -327,8 +330,8 @@ def test_all_faults_of_a_file_come_at_once():
 def test_what_has_no_counterpart_is_named():
     frames = [frame("a", "ROOT", [X], markers={"m": [1, 2, 3]}, visuals=[{}])]
     notes = " ".join(read(model(frames, muscles={"m": 1})).notes)
-    for key in ("'markers' is ignored (once)", "'visuals' is ignored", "'muscles' is ignored"):
-        assert key in notes
+    for words in ("frame 'a': 'markers'", "frame 'a': 'visuals'", "the file: 'muscles'"):
+        assert f"{words} is ignored" in notes
 
 
 @pytest.fixture
