@@ -42,24 +42,21 @@ def evaluated(
     # An anonymous file, because the limit on output holds for files only.
     with tempfile.TemporaryFile() as output:
         try:
-            ended = subprocess.run(
+            subprocess.run(
                 [sys.executable, *options, *filter(None, sys.path)],
                 input=json.dumps(request).encode(),
                 stdout=output,
                 stderr=subprocess.DEVNULL,
                 env=environment,
                 timeout=WAIT,
-            ).returncode
-        except subprocess.TimeoutExpired:
-            ended = -1
-        output.seek(0)
-        words = output.read()
-    if ended != 0 or not words:
-        limits = (
-            f"{seconds} s of CPU time, {MEMORY >> 20} MiB of memory, {OUTPUT >> 20} MiB of text"
-        )
-        raise ModelError(file.source, [f"cannot be evaluated within {limits}"])
-    answer: dict[str, Any] = json.loads(words)
+                check=True,
+            )
+            output.seek(0)
+            answer: dict[str, Any] = json.load(output)
+        except (subprocess.SubprocessError, ValueError):
+            limits = f"{seconds} s of CPU time, {MEMORY >> 20} MiB of memory, {OUTPUT >> 20} MiB"
+            problem = f"cannot be evaluated within {limits} of text"
+            raise ModelError(file.source, [problem]) from None
     if "error" in answer:
         raise ModelError(file.source, [answer["error"]])
     return answer
@@ -78,13 +75,12 @@ def serve(program: str) -> None:
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
     sys.addaudithook(_guard)
     try:
-        found = json.dumps(answer(request))
+        found = answer(request)
     except MemoryError:
-        found = ""
+        raise
     except Exception as error:  # of the file, whatever it is
-        problem = f"cannot be evaluated: {type(error).__name__}: {error}"
-        found = json.dumps({"error": problem[:500]})
-    output.write(found)
+        found = {"error": f"cannot be evaluated: {type(error).__name__}: {error}"[:500]}
+    output.write(json.dumps(found))
     output.flush()
     os._exit(0)
 
@@ -94,7 +90,8 @@ def _guard(event: str, arguments: tuple[Any, ...]) -> None:
         path = arguments[0]
         writes = event == "open" and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
         if writes or not isinstance(path, str | bytes | os.PathLike) or not is_readable(path):
-            raise PermissionError(f"opens {path!r}, which is not a file in its folder")
+            allowed = f"files in {' and '.join(roots)}" if roots else "none, for a text alone"
+            raise PermissionError(f"opens {path!r}, allowed: {allowed}")
     elif event.partition(".")[0] in ("os", "subprocess", "socket", "ctypes", "shutil", "import"):
         raise PermissionError(f"does what a robot's file may not do: {event} {arguments[:1]}")
 
