@@ -13,17 +13,20 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from torqued.common.errors import ModelError
-from torqued.kernels.formats.lua_constraints import ROOT, ConstraintReader
+from torqued.kernels.constraints.types import ROWS, Loop
+from torqued.kernels.contacts.types import Contact
 from torqued.kernels.formats.lua_tables import (
     PRINTED,
     ROUNDED,
     Body,
+    Constraint,
     Frame,
     LuaFile,
     Place,
@@ -32,10 +35,13 @@ from torqued.kernels.formats.lua_tables import (
 from torqued.kernels.formats.robot_file import RobotFile
 from torqued.kernels.formats.sandbox import evaluated
 from torqued.kernels.input_checks import shown
+from torqued.kernels.model.assemble import axis_frame
 from torqued.kernels.model.checks import further_faults
 from torqued.kernels.model.description import Array, Description, Inertia, Joint, Link, Pose
 
+ROOT = "ROOT"  # the world's frame in RBDL
 CPU_SECONDS = 2  # files of hundreds of bodies take milliseconds
+MIN_TIME = 1e-6  # s, of stabilization
 JOINT_TYPES = {
     "JointTypeSpherical": "spherical",
     "JointTypeEulerZYX": "euler_zyx",
@@ -51,7 +57,7 @@ def read_lua(file: RobotFile) -> Description:
     file.package("lupa", "lua")
     table = evaluated(file, "torqued.kernels.formats.lua_program", {}, CPU_SECONDS)["table"]
     tables = Tables()
-    lua = tables.read(LuaFile, table)
+    lua = tables.read(LuaFile, table if isinstance(table, dict) else {})  # a list has no keys
     if tables.problems:
         raise ModelError(file.source, tables.problems)
     with np.errstate(all="ignore"):  # `checks.py` refuses numbers that are too large
@@ -75,29 +81,30 @@ class _Reader:
             self._note_order()
         self.bodies = set(self.links)
         first = [joint for joint in self.joints if joint.parent == ROOT]
-        floats = len(first) == 1 and first[0].type == "floating" and _is_nothing(first[0].placement)
-        if floats:  # its root link is the body, and no joint leads there
+        at = first[0].placement
+        self.floats = (
+            [joint.type for joint in first] == ["floating"]
+            and np.array_equal(at.rotation, np.eye(3))
+            and not at.position.any()
+        )
+        if self.floats:  # its root link is the body, and no joint leads there
             del self.links[ROOT]
             del self.joints[0]
         for point in file.points:
-            self._place("points", point)
+            self._place("point", point)
         for local_frame in file.local_frames:
-            self._place("local_frames", local_frame)
-        reader = ConstraintReader(self.tables, self.bodies, self.places, floats)
-        constraints = {
-            key: tuple(
-                constraint
-                for k, item in enumerate(items)
-                for constraint in reader.read(f"constraint set {key!r}, constraint {k + 1}", item)
-            )
-            for key, items in file.constraint_sets.items()
-        }
+            self._place("local_frame", local_frame)
+        constraints: dict[str, tuple[Contact | Loop, ...]] = {}
+        for key, items in file.constraint_sets.items():
+            where = f"constraint set {key!r}, constraint"
+            found = [self._constraints(f"{where} {k + 1}", item) for k, item in enumerate(items)]
+            constraints[key] = tuple(chain(*found))
         if file.gravity is None:
             self.warn("the file", "has no gravity, for which RBDL takes 0, -9.81, 0")
         links, notes = tuple(self.links.values()), tuple(self.tables.notes)
         return Description(
             *(Path(source).stem, links, tuple(self.joints), source, notes),
-            base="floating" if floats else "fixed",
+            base="floating" if self.floats else "fixed",
             gravity=None if file.gravity is None else tuple(file.gravity.tolist()),
             constraints=constraints,
         )
@@ -167,21 +174,101 @@ class _Reader:
 
     def _place(self, kind: str, given: Place) -> None:
         """A link for a point or a local frame."""
-        where = f"{kind[:-1]} {given.name!r}"
-        if given.body not in self.bodies:
-            self.fault(where, f"body {shown(given.body)} is unknown, allowed: a frame's name")
+        where, link = f"{kind} {given.name!r}", given.name
+        self._known(where, given.body)
         pose = self.tables.pose(where, given.r + given.point, given.E)  # one of them is zero
         self.places.setdefault((kind, given.name), (given.body, pose))
-        if given.body not in self.links:
+        if given.body == ROOT and self.floats:
             self.warn(where, "is in the world, which has no link here; left out")
             return
-        link = given.name
         while link in self.links:
-            link += f"_{kind[:-1]}"
+            link += f"_{kind}"
         if link != given.name:
             self.warn(where, f"its name is taken, so its link is {link!r}")
         self.links[link] = Link(link)
         self.joints.append(Joint(f"{link}_joint", "fixed", given.body, link, pose))
+
+    def _constraints(self, where: str, item: Constraint) -> list[Contact] | list[Loop]:
+        if item.constraint_type == "contact":
+            return self._contacts(where, item)
+        if item.constraint_type == "loop":
+            return self._loops(where, item)
+        problem = f"constraint_type {shown(item.constraint_type)} is unknown"
+        self.fault(where, f"{problem}, allowed: 'contact', 'loop'")
+        return []
+
+    def _contacts(self, where: str, item: Constraint) -> list[Contact]:
+        body, pose = self._placed(where, "point", item.point_name, item.body)
+        if body == ROOT and self.floats:
+            self.fault(where, "holds the world, allowed: a frame of the robot")
+        point = tuple((pose.position if item.point_name else item.point).tolist())
+        normals = item.normal_sets if item.normal_sets.size else item.normal[None]
+        if not normals.any(axis=1).all():
+            self.fault(where, f"a normal of {normals.tolist()} is zero or missing")
+        if np.linalg.matrix_rank(normals) == 3:
+            return [Contact(body, "point", point)]
+        return [Contact(body, "normal", point, tuple(normal)) for normal in normals.tolist()]
+
+    def _loops(self, where: str, item: Constraint) -> list[Loop]:
+        """One of all rows along the predecessor's axes, and one for each other direction."""
+        (a, A), (b, B) = (self._side(where, item, side) for side in ("successor", "predecessor"))
+        along: list[str] = []
+        held: list[tuple[list[str], Array]] = [(along, np.eye(3))]  # rows, and their axes in B
+        for row in item.axis_sets if item.axis_sets.size else item.axis[None]:
+            turns = bool(row[:3].any())
+            if turns == row[3:].any():
+                self.fault(where, f"axis {row.tolist()}, expected a turn or a slide")
+            elif np.count_nonzero(row) == 1:
+                along.append(ROWS[int(np.flatnonzero(row)[0])])
+            else:
+                direction = (row[:3] + row[3:]) / np.abs(row).max()
+                held.append((["rz" if turns else "z"], axis_frame(direction)))
+        if a == ROOT and self.floats:
+            # With all or no rows of a kind, a loop holds the same from either side.
+            if len(held) > 1 or set(along) not in ({*ROWS}, {*ROWS[:3]}, {*ROWS[3:]}):
+                self.fault(where, "successor is ROOT, allowed for this loop: as predecessor")
+            a, A, b, B = b, B, a, A
+        time = item.stabilization_parameter if item.enable_stabilization else math.inf
+        if not time >= MIN_TIME:
+            self.fault(where, f"stabilization_parameter {time} is below {MIN_TIME:g} s")
+            time = math.inf
+        target = np.eye(4)
+        target[:3, :3], target[:3, 3] = B.rotation @ A.rotation.T, B.position
+        loop = Loop(
+            a,
+            None if b == ROOT else b,
+            point=tuple(A.position.tolist()),
+            target=_tuples(target),
+            stiffness=1.0 / time / time,
+            damping=2.0 / time,
+        )
+        return [
+            replace(loop, held=tuple(dict.fromkeys(rows)), axis=_tuples(B.rotation @ axes))
+            for rows, axes in held
+            if rows
+        ]
+
+    def _side(self, where: str, item: Constraint, side: str) -> tuple[str, Pose]:
+        name, body, placement = (
+            getattr(item, f"{side}_{key}") for key in ("local_frame", "body", "transform")
+        )
+        place, pose = self._placed(where, "local_frame", name, body)
+        if not name:
+            pose = self.tables.pose(f"{where}: {side}_transform", placement.r, placement.E)
+        return place, pose
+
+    def _placed(self, where: str, kind: str, name: str, body: str) -> tuple[str, Pose]:
+        """Body and pose of a point or a local frame that is named, or else of a body."""
+        if not name:
+            return self._known(where, body), Pose()
+        if (kind, name) not in self.places:
+            self.fault(where, f"{kind} {shown(name)} is unknown, allowed: one of {kind}s")
+        return self.places.get((kind, name), (ROOT, Pose()))
+
+    def _known(self, where: str, body: str) -> str:
+        if body not in self.bodies:
+            self.fault(where, f"body {shown(body)} is unknown, allowed: a frame's name")
+        return body
 
     def _note_order(self) -> None:
         """RBDL numbers joints in the file's order; a `Model` does so depth first."""
@@ -200,5 +287,5 @@ class _Reader:
             self.warn("the file", f"q is not in RBDL's order but in: {', '.join(ours)}")
 
 
-def _is_nothing(pose: Pose) -> bool:
-    return bool(not pose.position.any() and np.array_equal(pose.rotation, np.eye(3)))
+def _tuples(matrix: Array) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))

@@ -99,7 +99,7 @@ class Tables(Records):
             for key in sorted(table.keys() - hints(kind).keys()):
                 self.warn(where, f"{key!r} is ignored")
             table = {key: table[key] for key in hints(kind) if table.get(key, []) != []}
-        return super().read(kind, {} if table == [] else table, where)
+        return super().read(kind, table, where)
 
     def pose(self, where: str, r: Array, E: Array) -> Pose:
         """With E as the rotation."""

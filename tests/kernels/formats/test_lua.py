@@ -353,6 +353,7 @@ PROGRAMS = {
     "bytecode": "\x1bLua",
     "nothing": "",
     "error": "error({})",
+    "list": "return {{}}",
 }
 
 
