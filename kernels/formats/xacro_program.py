@@ -39,13 +39,25 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     notes: list[str] = []
 
     def parse(text: str | None, path: str = "") -> Any:
-        document = defusedxml.minidom.parseString(text or _read(path), forbid_dtd=True)
+        try:
+            text = Path(path).read_text("utf-8-sig") if text is None else text
+        except FileNotFoundError as error:
+            xacro.filestack.pop()  # as xacro does, for `optional`
+            raise XacroException(exc=error) from None
+        document = defusedxml.minidom.parseString(text, forbid_dtd=True)
         for element in document.getElementsByTagName("xacro:arg"):
             declared[element.getAttribute("name")] = None
         return document
 
     xacro.parse, xacro.warning = parse, lambda *words: notes.append(" ".join(map(str, words)))
-    _close(_finder(folder, request["paths"]))
+    xacro.safe_eval = _checked(xacro.safe_eval)
+    for name in ("type", "vars"):
+        del xacro._global_symbols["python"][name]
+    substitution_args.eval = _checked(lambda s, _, names: eval(s, {"__builtins__": {}}, names))
+    find = _finder(folder, request["paths"])
+    for name, function in {"find": find, "env": _environment, "optenv": _environment}.items():
+        setattr(substitution_args, f"_eval_{name}", function)
+        substitution_args._eval_dict[name] = function
     xacro.init_stacks(path)
     try:
         document = parse(request["text"])
@@ -67,26 +79,6 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
     where = [f"file {file}" for file in xacro.filestack[1:][-1:]]
     where += [f"macro {macro.body.getAttribute('name')!r}" for macro in xacro.macrostack[-1:]]
     return {"error": f"{problem[:500]} ({', '.join(where)})" if where else problem[:500]}
-
-
-def _read(path: str) -> str:
-    """The text of an included file."""
-    try:
-        return Path(path).read_text("utf-8-sig")
-    except FileNotFoundError as error:
-        xacro.filestack.pop()  # as xacro does, for `optional`
-        raise XacroException(exc=error) from None
-
-
-def _close(find: Callable[[str], str]) -> None:
-    """Replaces what xacro's expressions and $(…) would reach."""
-    xacro.safe_eval = _checked(xacro.safe_eval)
-    for name in ("type", "vars"):
-        del xacro._global_symbols["python"][name]
-    substitution_args.eval = _checked(lambda s, _, names: eval(s, {"__builtins__": {}}, names))
-    for name, function in {"find": find, "env": _environment, "optenv": _environment}.items():
-        setattr(substitution_args, f"_eval_{name}", function)
-        substitution_args._eval_dict[name] = function
 
 
 def _checked(evaluate: Callable[..., Any]) -> Callable[..., Any]:
