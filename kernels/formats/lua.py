@@ -11,9 +11,7 @@ that is not symmetric RBDL uses what is below the diagonal.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -72,20 +70,19 @@ class _Reader:
         self.tables, self.fault, self.warn = tables, tables.fault, tables.warn
         self.links = {ROOT: Link(ROOT)}
         self.joints: list[Joint] = []
+        self.branch = [ROOT]  # the frame that was read last, and those that it hangs from
         self.places: dict[tuple[str, str], tuple[str, Pose]] = {}
 
     def description(self, file: LuaFile, source: str) -> Description:
         for frame in file.frames:
             self._frame(frame)
-        if not self.tables.problems:  # else it may be no tree
-            self._note_order()
         self.bodies = set(self.links)
-        first = [joint for joint in self.joints if joint.parent == ROOT]
-        at = first[0].placement
+        first, *others = self.joints  # the first one's parent is ROOT
         self.floats = (
-            [joint.type for joint in first] == ["floating"]
-            and np.array_equal(at.rotation, np.eye(3))
-            and not at.position.any()
+            first.type == "floating"
+            and np.array_equal(first.placement.rotation, np.eye(3))
+            and not first.placement.position.any()
+            and all(joint.parent != ROOT for joint in others)
         )
         if self.floats:  # its root link is the body, and no joint leads there
             del self.links[ROOT]
@@ -96,9 +93,17 @@ class _Reader:
             self._place("local_frame", local_frame)
         constraints: dict[str, tuple[Contact | Loop, ...]] = {}
         for key, items in file.constraint_sets.items():
-            where = f"constraint set {key!r}, constraint"
-            found = [self._constraints(f"{where} {k + 1}", item) for k, item in enumerate(items)]
-            constraints[key] = tuple(chain(*found))
+            found: list[Contact | Loop] = []
+            for k, item in enumerate(items):
+                where = f"constraint set {key!r}, constraint {k + 1}"
+                if item.constraint_type == "contact":
+                    found += self._contacts(where, item)
+                elif item.constraint_type == "loop":
+                    found += self._loops(where, item)
+                else:
+                    kind = f"constraint_type {shown(item.constraint_type)}"
+                    self.fault(where, f"{kind} is unknown, allowed: 'contact', 'loop'")
+            constraints[key] = tuple(found)
         if file.gravity is None:
             self.warn("the file", "has no gravity, for which RBDL takes 0, -9.81, 0")
         links, notes = tuple(self.links.values()), tuple(self.tables.notes)
@@ -117,6 +122,12 @@ class _Reader:
             allowed = f"{ROOT} or a frame above"
             self.fault(where, f"parent {shown(parent)} is unknown, allowed: {allowed}")
             parent = ROOT
+        while self.branch and self.branch[-1] != parent:
+            self.branch.pop()
+        if not self.branch:
+            self.warn(where, "follows another branch: q is not in RBDL's order but depth first")
+            self.branch.append(parent)
+        self.branch.append(frame.name)
         inertia = self._inertia(where, frame.body) if frame.body else Inertia()
         self.links[frame.name] = Link(frame.name, inertia)
         placed = frame.joint_frame
@@ -167,7 +178,7 @@ class _Reader:
             self.warn(where, f"its axis has length {length:.6g} and was normalised")
         if axis is slide:
             return "prismatic", slide / length, 0.0
-        pitch = float(turn @ slide) / length**2
+        pitch = float(turn @ slide) / length / length
         if np.abs(slide - pitch * turn).max() > ROUNDED * length * abs(pitch):
             self.fault(where, f"{row.tolist()} slides across its axis, allowed: along it")
         return ("helical" if slide.any() else "revolute"), turn / length, pitch
@@ -181,21 +192,11 @@ class _Reader:
         if given.body == ROOT and self.floats:
             self.warn(where, "is in the world, which has no link here; left out")
             return
-        while link in self.links:
+        if link in self.links:
             link += f"_{kind}"
-        if link != given.name:
             self.warn(where, f"its name is taken, so its link is {link!r}")
         self.links[link] = Link(link)
         self.joints.append(Joint(f"{link}_joint", "fixed", given.body, link, pose))
-
-    def _constraints(self, where: str, item: Constraint) -> list[Contact] | list[Loop]:
-        if item.constraint_type == "contact":
-            return self._contacts(where, item)
-        if item.constraint_type == "loop":
-            return self._loops(where, item)
-        problem = f"constraint_type {shown(item.constraint_type)} is unknown"
-        self.fault(where, f"{problem}, allowed: 'contact', 'loop'")
-        return []
 
     def _contacts(self, where: str, item: Constraint) -> list[Contact]:
         body, pose = self._placed(where, "point", item.point_name, item.body)
@@ -269,22 +270,6 @@ class _Reader:
         if body not in self.bodies:
             self.fault(where, f"body {shown(body)} is unknown, allowed: a frame's name")
         return body
-
-    def _note_order(self) -> None:
-        """RBDL numbers joints in the file's order; a `Model` does so depth first."""
-        below = defaultdict(list)
-        for joint in self.joints:
-            below[joint.parent].append(joint)
-        stack, walked = below[ROOT][::-1], []
-        while stack:
-            walked.append(stack.pop())
-            stack += below[walked[-1].child][::-1]
-        theirs, ours = (
-            [joint.child for joint in joints if joint.type != "fixed"]
-            for joints in (self.joints, walked)
-        )
-        if theirs != ours:
-            self.warn("the file", f"q is not in RBDL's order but in: {', '.join(ours)}")
 
 
 def _tuples(matrix: Array) -> tuple[tuple[float, ...], ...]:

@@ -101,15 +101,16 @@ class Tables(Records):
             table = {key: table[key] for key in hints(kind) if table.get(key, []) != []}
         return super().read(kind, table, where)
 
-    def pose(self, where: str, r: Array, E: Array) -> Pose:
-        """With E as the rotation."""
+    def pose(self, where: str, r: Array, given: Array) -> Pose:
+        """Of a position and a rotation E."""
+        E = np.clip(given, -2.0, 2.0)  # beyond, it is not a rotation, and may overflow
         if not E[2].any():  # in an example of RBDL, whose axes are right without it
             E = np.array([E[0], E[1], np.cross(E[0], E[1])])
             self.warn(where, "the last row of E is zero and was made the cross product")
         U, _, V = np.linalg.svd(E)
         off = float(np.abs(U @ V - E).max())
         if off > PRINTED or np.linalg.det(U @ V) < 0.0:
-            self.fault(where, f"E {E.tolist()} is not a rotation")
+            self.fault(where, f"E {given.tolist()} is not a rotation")
             return Pose()
         if off > ROUNDED:
             self.warn(where, f"E is a rotation within {off:.2g} and was made one")
