@@ -11,6 +11,7 @@ that is not symmetric RBDL uses what is below the diagonal.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,12 +71,13 @@ class _Reader:
         self.tables, self.fault, self.warn = tables, tables.fault, tables.warn
         self.links = {ROOT: Link(ROOT)}
         self.joints: list[Joint] = []
-        self.branch = [ROOT]  # the frame that was read last, and those that it hangs from
         self.places: dict[tuple[str, str], tuple[str, Pose]] = {}
 
     def description(self, file: LuaFile, source: str) -> Description:
         for frame in file.frames:
             self._frame(frame)
+        if not self.tables.problems:  # else it may be no tree
+            self._note_order()
         self.bodies = set(self.links)
         first, *others = self.joints  # the first one's parent is ROOT
         self.floats = (
@@ -122,12 +124,6 @@ class _Reader:
             allowed = f"{ROOT} or a frame above"
             self.fault(where, f"parent {shown(parent)} is unknown, allowed: {allowed}")
             parent = ROOT
-        while self.branch and self.branch[-1] != parent:
-            self.branch.pop()
-        if not self.branch:
-            self.warn(where, "follows another branch: q is not in RBDL's order but depth first")
-            self.branch.append(parent)
-        self.branch.append(frame.name)
         inertia = self._inertia(where, frame.body) if frame.body else Inertia()
         self.links[frame.name] = Link(frame.name, inertia)
         placed = frame.joint_frame
@@ -270,6 +266,22 @@ class _Reader:
         if body not in self.bodies:
             self.fault(where, f"body {shown(body)} is unknown, allowed: a frame's name")
         return body
+
+    def _note_order(self) -> None:
+        """RBDL numbers joints in the file's order; a `Model` does so depth first."""
+        below = defaultdict(list)
+        for joint in self.joints:
+            below[joint.parent].append(joint)
+        stack, walked = below[ROOT][::-1], []
+        while stack:
+            walked.append(stack.pop())
+            stack += below[walked[-1].child][::-1]
+        theirs, ours = (
+            [joint.child for joint in joints if joint.type != "fixed"]
+            for joints in (self.joints, walked)
+        )
+        if theirs != ours:
+            self.warn("the file", f"q is not in RBDL's order but in: {', '.join(ours)}")
 
 
 def _tuples(matrix: Array) -> tuple[tuple[float, ...], ...]:
