@@ -32,15 +32,14 @@ roots: list[str] = []
 def evaluated(
     file: RobotFile, program: str, request: dict[str, Any], seconds: int
 ) -> dict[str, Any]:
-    """What `answer(request)` of the module `program` gives within seconds of CPU time; a
-    `ModelError` for its "error"."""
+    """What the module's `answer(request)` gives in seconds of CPU time, or a `ModelError`."""
     folder = None if file.folder is None else str(file.folder.resolve())
     request = {**request, "text": file.text, "folder": folder, "seconds": seconds}
     options = ("-I", "-W", "ignore", "-X", "utf8", "-c", START, program, *filter(None, sys.path))
     # Without the loader's paths some interpreters do not start.
     environment = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
-    # An anonymous file, because the limit on output holds for files only.
     answer: dict[str, Any]
+    # An anonymous file, because the limit on output holds for files only.
     with tempfile.TemporaryFile() as output:
         try:
             subprocess.run(

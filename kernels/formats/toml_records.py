@@ -152,7 +152,7 @@ def _numbers(value: Any, shape: tuple[int, ...]) -> Array:
         array = np.empty(0)
     rows = array.shape[:1] if shape[0] == 0 else shape[:1]
     if array.shape != rows + shape[1:] or array.dtype != np.float64:
-        raise Wrong(f"{' × '.join(map(str, shape)).replace('0', 'k', 1)} finite numbers")
+        raise Wrong(f"{' × '.join(str(size or 'k') for size in shape)} finite numbers")
     return array
 
 
