@@ -71,14 +71,14 @@ class _Reader:
         self.tables, self.fault, self.warn = tables, tables.fault, tables.warn
         self.links = {ROOT: Link(ROOT)}
         self.joints: list[Joint] = []
-        self.places: dict[tuple[str, str], tuple[str, Pose]] = {}
+        #: Kind and name of bodies, points and local frames → the body, and the pose in it.
+        self.places = {("body", ROOT): (ROOT, Pose())}
 
     def description(self, file: LuaFile, source: str) -> Description:
         for frame in file.frames:
             self._frame(frame)
         if not self.tables.problems:  # else it may be no tree
             self._note_order()
-        self.bodies = set(self.links)
         first, *others = self.joints  # the first one's parent is ROOT
         self.floats = (
             first.type == "floating"
@@ -126,6 +126,7 @@ class _Reader:
             parent = ROOT
         inertia = self._inertia(where, frame.body) if frame.body else Inertia()
         self.links[frame.name] = Link(frame.name, inertia)
+        self.places["body", frame.name] = frame.name, Pose()
         placed = frame.joint_frame
         pose = self.tables.pose(f"{where}: joint_frame", placed.r, placed.E)
         placement = Pose(pose.rotation.T, pose.position)
@@ -182,23 +183,26 @@ class _Reader:
     def _place(self, kind: str, given: Place) -> None:
         """A link for a point or a local frame."""
         where, link = f"{kind} {given.name!r}", given.name
-        self._known(where, given.body)
+        body, _ = self._found(where, "body", given.body)
         pose = self.tables.pose(where, given.r + given.point, given.E)  # one of them is zero
-        self.places.setdefault((kind, given.name), (given.body, pose))
-        if given.body == ROOT and self.floats:
+        self.places.setdefault((kind, given.name), (body, pose))
+        if body == ROOT and self.floats:
             self.warn(where, "is in the world, which has no link here; left out")
             return
         if link in self.links:
             link += f"_{kind}"
             self.warn(where, f"its name is taken, so its link is {link!r}")
         self.links[link] = Link(link)
-        self.joints.append(Joint(f"{link}_joint", "fixed", given.body, link, pose))
+        self.joints.append(Joint(f"{link}_joint", "fixed", body, link, pose))
 
     def _contacts(self, where: str, item: Constraint) -> list[Contact]:
-        body, pose = self._placed(where, "point", item.point_name, item.body)
+        if item.point_name:
+            body, pose = self._found(where, "point", item.point_name)
+        else:
+            body, pose = self._found(where, "body", item.body)[0], Pose(position=item.point)
         if body == ROOT and self.floats:
             self.fault(where, "holds the world, allowed: a frame of the robot")
-        point = tuple((pose.position if item.point_name else item.point).tolist())
+        point = tuple(pose.position.tolist())
         normals = item.normal_sets if item.normal_sets.size else item.normal[None]
         if not normals.any(axis=1).all():
             self.fault(where, f"a normal of {normals.tolist()} is zero or missing")
@@ -249,23 +253,15 @@ class _Reader:
         name, body, placement = (
             getattr(item, f"{side}_{key}") for key in ("local_frame", "body", "transform")
         )
-        place, pose = self._placed(where, "local_frame", name, body)
-        if not name:
-            pose = self.tables.pose(f"{where}: {side}_transform", placement.r, placement.E)
-        return place, pose
+        if name:
+            return self._found(where, "local_frame", name)
+        pose = self.tables.pose(f"{where}: {side}_transform", placement.r, placement.E)
+        return self._found(where, "body", body)[0], pose
 
-    def _placed(self, where: str, kind: str, name: str, body: str) -> tuple[str, Pose]:
-        """Body and pose of a point or a local frame that is named, or else of a body."""
-        if not name:
-            return self._known(where, body), Pose()
+    def _found(self, where: str, kind: str, name: str) -> tuple[str, Pose]:
         if (kind, name) not in self.places:
-            self.fault(where, f"{kind} {shown(name)} is unknown, allowed: one of {kind}s")
+            self.fault(where, f"{kind} {shown(name)} is unknown, allowed: one of this file")
         return self.places.get((kind, name), (ROOT, Pose()))
-
-    def _known(self, where: str, body: str) -> str:
-        if body not in self.bodies:
-            self.fault(where, f"body {shown(body)} is unknown, allowed: a frame's name")
-        return body
 
     def _note_order(self) -> None:
         """RBDL numbers joints in the file's order; a `Model` does so depth first."""
