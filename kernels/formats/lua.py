@@ -19,15 +19,28 @@ from typing import Any
 import numpy as np
 
 from torqued.common.errors import ModelError
-from torqued.kernels.formats.lua_constraints import ROOT, ConstraintSets, known_body
-from torqued.kernels.formats.lua_tables import PRINTED, ROUNDED, Table, Tables
+from torqued.kernels.constraints.types import ROWS, Loop
+from torqued.kernels.contacts.types import Contact
+from torqued.kernels.formats.lua_tables import (
+    PRINTED,
+    ROUNDED,
+    Body,
+    Constraint,
+    Frame,
+    LuaFile,
+    Place,
+    Tables,
+)
 from torqued.kernels.formats.robot_file import RobotFile
 from torqued.kernels.formats.sandbox import evaluated
 from torqued.kernels.input_checks import shown
+from torqued.kernels.model.assemble import axis_frame
 from torqued.kernels.model.checks import further_faults
 from torqued.kernels.model.description import Array, Description, Inertia, Joint, Link, Pose
 
+ROOT = "ROOT"  # the world's frame in RBDL
 CPU_SECONDS = 2  # files of hundreds of bodies take milliseconds
+MIN_TIME = 1e-6  # s, of stabilization
 JOINT_TYPES = {
     "JointTypeSpherical": "spherical",
     "JointTypeEulerZYX": "euler_zyx",
@@ -36,112 +49,113 @@ JOINT_TYPES = {
     "JointTypeTranslationXYZ": "translation",
     "JointTypeFloatingBase": "floating",
 }
-READ = ("frames", "points", "local_frames", "constraint_sets", "gravity")
 
 
 def read_lua(file: RobotFile) -> Description:
-    """The robot; what cannot be read and what makes no sense in one `ModelError`."""
+    """The robot; what cannot be read, or else what makes no sense, in one `ModelError`."""
     file.package("lupa", "lua")
     table = evaluated(file, "torqued.kernels.formats.lua_program", {}, CPU_SECONDS)["table"]
-    reader = _Reader()
-    description = reader.description(table, Path(file.source).stem, file.source)
-    if faults := reader.tables.findings.faults:
-        raise ModelError(file.source, faults + further_faults(description, faults))
+    tables = Tables()
+    lua = tables.read(LuaFile, table if isinstance(table, dict) else {})  # a list has no keys
+    if tables.problems:
+        raise ModelError(file.source, tables.problems)
+    with np.errstate(all="ignore"):  # `checks.py` refuses numbers that are too large
+        description = _Reader(tables).description(lua, file.source)
+    if problems := tables.problems:
+        raise ModelError(file.source, problems + further_faults(description, problems))
     return description
 
 
 class _Reader:
-    def __init__(self) -> None:
-        self.tables = Tables()
-        self.fault, self.warn = self.tables.findings.fault, self.tables.findings.warn
-        self.links: dict[str, Link] = {}
+    def __init__(self, tables: Tables) -> None:
+        self.tables, self.fault, self.warn = tables, tables.fault, tables.warn
+        self.links = {ROOT: Link(ROOT)}
         self.joints: list[Joint] = []
-        self.bodies: set[str] = {ROOT}
-        self.places: dict[tuple[str, str], tuple[str, Pose]] = {}
+        #: Kind and name of bodies, points and local frames → the body, and the pose in it.
+        self.places = {("body", ROOT): (ROOT, Pose())}
 
-    def description(self, file: Any, name: str, source: str) -> Description:
-        table = self.tables.table("file", {"table": file}, "table")
-        frames = self.tables.tables("file", table, "frames")
-        if not frames:
-            self.fault("file", "'frames' is empty, expected a table for each body")
-        self.links[ROOT] = Link(ROOT)
-        for k, frame in enumerate(frames):
-            self._frame(k, frame)
-        if not self.tables.findings.faults:  # else it may be no tree
+    def description(self, file: LuaFile, source: str) -> Description:
+        for frame in file.frames:
+            self._frame(frame)
+        if not self.tables.problems:  # else it may be no tree
             self._note_order()
-        first = [joint for joint in self.joints if joint.parent == ROOT]
-        floats = len(first) == 1 and first[0].type == "floating" and _is_nothing(first[0].placement)
-        if floats:  # its root link is the body, and no joint leads there
+        first, *others = self.joints  # the first one's parent is ROOT
+        self.floats = (
+            first.type == "floating"
+            and np.array_equal(first.placement.rotation, np.eye(3))
+            and not first.placement.position.any()
+            and all(joint.parent != ROOT for joint in others)
+        )
+        if self.floats:  # its root link is the body, and no joint leads there
             del self.links[ROOT]
-            self.joints = [joint for joint in self.joints if joint is not first[0]]
-        for kind in ("points", "local_frames"):
-            for k, place in enumerate(self.tables.tables("file", table, kind)):
-                self._place(kind, k, place)
-        sets = self.tables.table("file", table, "constraint_sets")
-        reader = ConstraintSets(self.tables, self.bodies, self.places, floats)
-        constraints = {key: reader.read(key, sets) for key in sets}
-        gravity = None
-        if "gravity" in table:
-            gravity = tuple(self.tables.numbers("file", table, "gravity", (3,)).tolist())
-        else:
-            self.warn("file", "has no gravity, for which RBDL takes 0, -9.81, 0")
-        self.tables.count_unused("file", table, READ)
-        self.tables.note_unused()
-        links, notes = tuple(self.links.values()), tuple(self.tables.findings.warnings)
+            del self.joints[0]
+        for point in file.points:
+            self._place("point", point)
+        for local_frame in file.local_frames:
+            self._place("local_frame", local_frame)
+        constraints: dict[str, tuple[Contact | Loop, ...]] = {}
+        for key, items in file.constraint_sets.items():
+            found: list[Contact | Loop] = []
+            for k, item in enumerate(items):
+                where = f"constraint set {key!r}, constraint {k + 1}"
+                if item.constraint_type == "contact":
+                    found += self._contacts(where, item)
+                elif item.constraint_type == "loop":
+                    found += self._loops(where, item)
+                else:
+                    kind = f"constraint_type {shown(item.constraint_type)}"
+                    self.fault(where, f"{kind} is unknown, allowed: 'contact', 'loop'")
+            constraints[key] = tuple(found)
+        if file.gravity is None:
+            self.warn("the file", "has no gravity, for which RBDL takes 0, -9.81, 0")
+        links, notes = tuple(self.links.values()), tuple(self.tables.notes)
         return Description(
-            *(name, links, tuple(self.joints), source, notes),
-            base="floating" if floats else "fixed",
-            gravity=gravity,
+            *(Path(source).stem, links, tuple(self.joints), source, notes),
+            base="floating" if self.floats else "fixed",
+            gravity=None if file.gravity is None else tuple(file.gravity.tolist()),
             constraints=constraints,
         )
 
-    def _frame(self, k: int, frame: Table) -> None:
-        where = f"frame number {k + 1}"
-        name = self.tables.text(where, frame, "name") or where
-        where = f"frame {name!r}"
-        parent = self.tables.text(where, frame, "parent") or ROOT
-        if name in self.bodies:
+    def _frame(self, frame: Frame) -> None:
+        where, parent = f"frame {frame.name!r}", frame.parent
+        if frame.name in self.links:
             self.fault(where, "another frame above has this name")
-        if parent not in self.bodies:
+        if parent not in self.links:
             allowed = f"{ROOT} or a frame above"
             self.fault(where, f"parent {shown(parent)} is unknown, allowed: {allowed}")
             parent = ROOT
-        self.bodies.add(name)
-        self.links[name] = Link(name, self._inertia(where, self.tables.table(where, frame, "body")))
-        key = "joint_frame"
-        pose = self.tables.pose(f"{where}: {key}", self.tables.table(where, frame, key))
+        inertia = self._inertia(where, frame.body) if frame.body else Inertia()
+        self.links[frame.name] = Link(frame.name, inertia)
+        self.places["body", frame.name] = frame.name, Pose()
+        placed = frame.joint_frame
+        pose = self.tables.pose(f"{where}: joint_frame", placed.r, placed.E)
         placement = Pose(pose.rotation.T, pose.position)
-        joint = Joint(f"{name}_joint", "fixed", parent, name, placement)
-        self.joints.append(self._moving(where, joint, frame))
-        self.tables.count_unused("frames", frame, ("name", "parent", "body", "joint", key))
+        joint = Joint(f"{frame.name}_joint", "fixed", parent, frame.name, placement)
+        self.joints.append(self._moving(where, joint, frame.joint))
 
-    def _inertia(self, where: str, body: Table) -> Inertia:
-        if not body:
-            return Inertia()
-        where = f"{where}: body"
-        mass = float(self.tables.numbers(where, body, "mass", ()))
-        com = self.tables.numbers(where, body, "com", (3,), np.zeros(3))
-        if "inertia" not in body:
-            self.warn(where, "has no inertia, for which RBDL takes 1 kg m² about all axes")
-        given = self.tables.numbers(where, body, "inertia", (3, 3), np.eye(3))
+    def _inertia(self, where: str, body: Body) -> Inertia:
+        given = body.inertia
+        if np.isnan(given).any():
+            given = np.eye(3)
+            self.warn(where, "body has no inertia, for which RBDL takes 1 kg m² about all axes")
         rotational = np.tril(given) + np.tril(given, -1).T
         if np.abs(given - rotational).max() > ROUNDED * np.abs(given).max():
             problem = f"inertia {given.tolist()} is not symmetric; as in RBDL, what is below its"
             self.warn(where, f"{problem} diagonal counts")
-        self.tables.count_unused("bodies", body, ("mass", "com", "inertia"))
-        return Inertia(mass, com, rotational)
+        return Inertia(body.mass, body.com, rotational)
 
-    def _moving(self, where: str, joint: Joint, frame: Table) -> Joint:
+    def _moving(self, where: str, joint: Joint, given: tuple[Any, ...]) -> Joint:
         """A fixed joint, with the motion that the frame gives it."""
-        given = frame.get("joint") or []
         if not given:
             return joint
-        if isinstance(given, list) and len(given) == 1 and isinstance(given[0], str):
+        if len(given) == 1 and isinstance(given[0], str):
             if given[0] not in JOINT_TYPES:
                 allowed = f"{', '.join(JOINT_TYPES)}, or rows of six numbers"
                 self.fault(where, f"joint {shown(given[0])} is unknown, allowed: {allowed}")
             return replace(joint, type=JOINT_TYPES.get(given[0], "fixed"))
-        rows = self.tables.numbers(where, frame, "joint", (-1, 6))
+        rows = self.tables.field(where, "joint", Array, given, np.empty((0, 6)))
+        if rows is ...:
+            return joint
         motions = [self._motion(f"{where}: joint row {k + 1}", row) for k, row in enumerate(rows)]
         if len(motions) == 1:
             kind, axis, pitch = motions[0]
@@ -153,41 +167,101 @@ class _Reader:
     def _motion(self, where: str, row: Array) -> tuple[str, Array, float]:
         """Kind, axis and pitch of one row."""
         turn, slide = row[:3], row[3:]
-        main = turn if turn.any() else slide
-        length = math.hypot(*main)
+        axis = turn if turn.any() else slide
+        length = math.hypot(*axis)
         if not 0.0 < length < math.inf:
             self.fault(where, f"{row.tolist()} is not a motion")
-            return "revolute", np.array([0.0, 0.0, 1.0]), 0.0
-        if abs(length - 1.0) > PRINTED:
+        elif abs(length - 1.0) > PRINTED:
             self.warn(where, f"its axis has length {length:.6g} and was normalised")
-        axis = main if abs(length - 1.0) < 1e-15 else main / length
-        if not turn.any() or not slide.any():
-            return ("revolute" if turn.any() else "prismatic"), axis, 0.0
-        pitch = float(axis @ slide) / length
-        if np.abs(slide / length - pitch * axis).max() > ROUNDED * abs(pitch):
+        if axis is slide:
+            return "prismatic", slide / length, 0.0
+        pitch = float(turn @ slide) / length / length
+        if np.abs(slide - pitch * turn).max() > ROUNDED * length * abs(pitch):
             self.fault(where, f"{row.tolist()} slides across its axis, allowed: along it")
-        return "helical", axis, pitch
+        return ("helical" if slide.any() else "revolute"), turn / length, pitch
 
-    def _place(self, kind: str, k: int, given: Table) -> None:
+    def _place(self, kind: str, given: Place) -> None:
         """A link for a point or a local frame."""
-        where = f"{kind} number {k + 1}"
-        name = self.tables.text(where, given, "name")
-        body = known_body(self.tables, self.bodies, where, given, "body")
-        pose = self.tables.pose(where, given)
-        position = self.tables.numbers(where, given, "point", (3,), pose.position)
-        pose = Pose(pose.rotation, position)
-        self.places.setdefault((kind, name), (body, pose))
-        self.tables.count_unused(kind, given, ("name", "body", "point", "r", "E"))
-        if body not in self.links:
-            self.warn(where, f"{name!r} is in the world, which has no link here; left out")
+        where, link = f"{kind} {given.name!r}", given.name
+        body, _ = self._found(where, "body", given.body)
+        pose = self.tables.pose(where, given.r + given.point, given.E)  # one of them is zero
+        self.places.setdefault((kind, given.name), (body, pose))
+        if body == ROOT and self.floats:
+            self.warn(where, "is in the world, which has no link here; left out")
             return
-        link = name
-        while link in self.links:
-            link += f"_{kind[:-1]}"
-        if link != name:
-            self.warn(where, f"its name {name!r} is taken, so its link is {link!r}")
+        if link in self.links:
+            link += f"_{kind}"
+            self.warn(where, f"its name is taken, so its link is {link!r}")
         self.links[link] = Link(link)
         self.joints.append(Joint(f"{link}_joint", "fixed", body, link, pose))
+
+    def _contacts(self, where: str, item: Constraint) -> list[Contact]:
+        if item.point_name:
+            body, pose = self._found(where, "point", item.point_name)
+        else:
+            body, pose = self._found(where, "body", item.body)[0], Pose(position=item.point)
+        if body == ROOT and self.floats:
+            self.fault(where, "holds the world, allowed: a frame of the robot")
+        point = tuple(pose.position.tolist())
+        normals = item.normal_sets if item.normal_sets.size else item.normal[None]
+        if not normals.any(axis=1).all():
+            self.fault(where, f"a normal of {normals.tolist()} is zero or missing")
+        if np.linalg.matrix_rank(normals) == 3:
+            return [Contact(body, "point", point)]
+        return [Contact(body, "normal", point, tuple(normal)) for normal in normals.tolist()]
+
+    def _loops(self, where: str, item: Constraint) -> list[Loop]:
+        """One of all rows along the predecessor's axes, and one for each other direction."""
+        (a, A), (b, B) = (self._side(where, item, side) for side in ("successor", "predecessor"))
+        along: list[str] = []
+        held: list[tuple[list[str], Array]] = [(along, np.eye(3))]  # rows, and their axes in B
+        for row in item.axis_sets if item.axis_sets.size else item.axis[None]:
+            turns = bool(row[:3].any())
+            if turns == row[3:].any():
+                self.fault(where, f"axis {row.tolist()}, expected a turn or a slide")
+            elif np.count_nonzero(row) == 1:
+                along.append(ROWS[int(np.flatnonzero(row)[0])])
+            else:
+                direction = (row[:3] + row[3:]) / np.abs(row).max()
+                held.append((["rz" if turns else "z"], axis_frame(direction)))
+        if a == ROOT and self.floats:
+            # With all or no rows of a kind, a loop holds the same from either side.
+            if len(held) > 1 or set(along) not in ({*ROWS}, {*ROWS[:3]}, {*ROWS[3:]}):
+                self.fault(where, "successor is ROOT, allowed for this loop: as predecessor")
+            a, A, b, B = b, B, a, A
+        time = item.stabilization_parameter if item.enable_stabilization else math.inf
+        if not time >= MIN_TIME:
+            self.fault(where, f"stabilization_parameter {time} is below {MIN_TIME:g} s")
+            time = math.inf
+        target = np.eye(4)
+        target[:3, :3], target[:3, 3] = B.rotation @ A.rotation.T, B.position
+        loop = Loop(
+            a,
+            None if b == ROOT else b,
+            point=tuple(A.position.tolist()),
+            target=_tuples(target),
+            stiffness=1.0 / time / time,
+            damping=2.0 / time,
+        )
+        return [
+            replace(loop, held=tuple(dict.fromkeys(rows)), axis=_tuples(B.rotation @ axes))
+            for rows, axes in held
+            if rows
+        ]
+
+    def _side(self, where: str, item: Constraint, side: str) -> tuple[str, Pose]:
+        name, body, placement = (
+            getattr(item, f"{side}_{key}") for key in ("local_frame", "body", "transform")
+        )
+        if name:
+            return self._found(where, "local_frame", name)
+        pose = self.tables.pose(f"{where}: {side}_transform", placement.r, placement.E)
+        return self._found(where, "body", body)[0], pose
+
+    def _found(self, where: str, kind: str, name: str) -> tuple[str, Pose]:
+        if (kind, name) not in self.places:
+            self.fault(where, f"{kind} {shown(name)} is unknown, allowed: one of this file")
+        return self.places.get((kind, name), (ROOT, Pose()))
 
     def _note_order(self) -> None:
         """RBDL numbers joints in the file's order; a `Model` does so depth first."""
@@ -203,8 +277,8 @@ class _Reader:
             for joints in (self.joints, walked)
         )
         if theirs != ours:
-            self.warn("file", f"q is not in RBDL's order but in: {', '.join(ours)}")
+            self.warn("the file", f"q is not in RBDL's order but in: {', '.join(ours)}")
 
 
-def _is_nothing(pose: Pose) -> bool:
-    return bool(not pose.position.any() and np.array_equal(pose.rotation, np.eye(3)))
+def _tuples(matrix: Array) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))

@@ -1,114 +1,118 @@
-"""Values out of a table of Lua, as `lua_program.py` gives it: a list or a dictionary by names.
-
-What does not fit is written down, and a stand-in takes its place, so that one pass finds all.
-"""
+"""Tables of RBDL's Lua files. Their keys are the fields of these classes; notes name others."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from torqued.kernels.input_checks import shown
-from torqued.kernels.model.checks_mass import MAX_NUMBER
+from torqued.kernels.formats.toml_records import Records, hints
 from torqued.kernels.model.description import Array, Pose
-from torqued.kernels.model.diagnostics import Findings
 
 #: How far files of few digits, and how far rounding may put a rotation or an axis' length off.
 PRINTED, ROUNDED = 1e-3, 1e-9
 
-Table = dict[str, Any]
+
+@dataclass(frozen=True)
+class Placement:
+    r: Array = field(default_factory=lambda: np.zeros(3))
+    E: Array = field(default_factory=lambda: np.eye(3))
 
 
-class Tables:
-    """Typed access. `where` names the table in messages."""
+@dataclass(frozen=True)
+class Body:
+    mass: float
+    com: Array = field(default_factory=lambda: np.zeros(3))
+    # NaN, which no file can say, where there is none.
+    inertia: Array = field(default_factory=lambda: np.full((3, 3), np.nan))
+
+
+@dataclass(frozen=True)
+class Frame:
+    name: str
+    parent: str
+    body: Body | None = None
+    joint: tuple[Any, ...] = ()  # a name, or rows of six numbers
+    joint_frame: Placement = field(default_factory=Placement)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point, or a local frame with r and E."""
+
+    name: str
+    body: str
+    point: Array = field(default_factory=lambda: np.zeros(3))
+    r: Array = field(default_factory=lambda: np.zeros(3))
+    E: Array = field(default_factory=lambda: np.eye(3))
+
+
+@dataclass(frozen=True)
+class Constraint:
+    constraint_type: str
+    # Of contacts.
+    point_name: str = ""
+    body: str = ""
+    point: Array = field(default_factory=lambda: np.zeros(3))
+    normal: Array = field(default_factory=lambda: np.zeros(3))
+    normal_sets: Array = field(default_factory=lambda: np.empty((0, 3)))
+    # Of loops.
+    predecessor_local_frame: str = ""
+    predecessor_body: str = ""
+    predecessor_transform: Placement = field(default_factory=Placement)
+    successor_local_frame: str = ""
+    successor_body: str = ""
+    successor_transform: Placement = field(default_factory=Placement)
+    axis: Array = field(default_factory=lambda: np.zeros(6))
+    axis_sets: Array = field(default_factory=lambda: np.empty((0, 6)))
+    enable_stabilization: bool = False
+    stabilization_parameter: float = 0.1  # s: [RBDL] addons/luamodel/luamodel.cc
+
+
+@dataclass(frozen=True)
+class LuaFile:
+    frames: tuple[Frame, ...]
+    points: tuple[Place, ...] = ()
+    local_frames: tuple[Place, ...] = ()
+    constraint_sets: Mapping[str, tuple[Constraint, ...]] = field(default_factory=dict)
+    gravity: Array | None = None
+
+
+class Tables(Records):
+    """Reads them, and collects notes."""
 
     def __init__(self) -> None:
-        self.findings = Findings()
-        self.unused: Counter[tuple[str, str]] = Counter()
+        super().__init__()
+        self.notes: list[str] = []
 
-    def table(self, where: str, item: Table, key: str) -> Table:
-        """A table by names; empty where there is none."""
-        wanted = "a table with names"
-        return self._value(where, item, key, lambda x: type(x) is dict or x == [], wanted, {}) or {}
+    def fault(self, where: str, sentence: str) -> None:
+        self.problems.append(f"{where}: {sentence}")
 
-    def tables(self, where: str, item: Table, key: str) -> list[Table]:
-        wanted = "a list of tables"
-        given = self._value(where, item, key, lambda x: type(x) is list, wanted, [])
-        return [self.table(f"{key} number {k + 1}", {key: x}, key) for k, x in enumerate(given)]
+    def warn(self, where: str, sentence: str) -> None:
+        self.notes.append(f"{where}: {sentence}")
 
-    def text(self, where: str, item: Table, key: str) -> str:
-        """A text that must be there."""
-        return str(self._value(where, item, key, _is_text, "a text", "", True))
+    def read(self, kind: Any, table: Any, where: str = "the file") -> Any:
+        """An empty table, which is a list here, is as good as none."""
+        if isinstance(table, dict):
+            for key in sorted(table.keys() - hints(kind).keys()):
+                self.warn(where, f"{key!r} is ignored")
+            table = {key: table[key] for key in hints(kind) if table.get(key, []) != []}
+        return super().read(kind, table, where)
 
-    def numbers(
-        self, where: str, item: Table, key: str, shape: tuple[int, ...], default: Any = None
-    ) -> Array:
-        """An array of this shape (-1: any number of rows); it must be there without a default."""
-        size = " x ".join(map(str, shape)).replace("-1", "k")
-        wanted = f"{size} numbers" if shape else "a number"
-        wanted += f" from {-MAX_NUMBER:g} to {MAX_NUMBER:g}"
-        needed = default is None
-        stand_in = np.ones([max(1, n) for n in shape]) if needed else default
-        given = self._value(
-            where, item, key, lambda x: _are_numbers(x, shape), wanted, stand_in, needed
-        )
-        return np.asarray(given, np.float64)
-
-    def pose(self, where: str, item: Table) -> Pose:
-        """Of r and E: E as it is given."""
-        position = self.numbers(where, item, "r", (3,), np.zeros(3))
-        E = self.numbers(where, item, "E", (3, 3), np.eye(3))
+    def pose(self, where: str, r: Array, given: Array) -> Pose:
+        """Of a position and a rotation E."""
+        E = np.clip(given, -2.0, 2.0)  # beyond, it is not a rotation, and may overflow
         if not E[2].any():  # in an example of RBDL, whose axes are right without it
             E = np.array([E[0], E[1], np.cross(E[0], E[1])])
-            self.findings.warn(where, "the last row of E is zero and was made the cross product")
-        if np.abs(E).max() <= 2.0 and np.linalg.det(E) > 0.0:
-            U, _, V = np.linalg.svd(E)
-            off = float(np.abs(U @ V - E).max())
-            if off <= ROUNDED:
-                return Pose(E, position)
-            if off <= PRINTED:
-                self.findings.warn(where, f"E is a rotation within {off:.2g} and was made one")
-                return Pose(U @ V, position)
-        self.findings.fault(where, f"E {E.tolist()} is not a rotation")
-        return Pose(np.eye(3), position)
-
-    def count_unused(self, where: str, item: Table, used: Iterable[str]) -> None:
-        self.unused.update((where, key) for key in item.keys() - set(used))
-
-    def note_unused(self) -> None:
-        for (where, key), times in sorted(self.unused.items()):
-            count = "once" if times == 1 else f"{times} times"
-            self.findings.warn(where, f"{key!r} is ignored ({count})")
-
-    def _value(
-        self,
-        where: str,
-        item: Table,
-        key: str,
-        fits: Callable[[Any], Any],
-        wanted: str,
-        stand_in: Any,
-        needed: bool = False,
-    ) -> Any:
-        given = item.get(key)
-        if given is not None and fits(given):
-            return given
-        if given is not None or needed:
-            problem = "is missing" if given is None else f"is {shown(given)}"
-            self.findings.fault(where, f"{key!r} {problem}, expected {wanted}")
-        return stand_in
-
-
-def _is_text(given: Any) -> bool:
-    return type(given) is str and bool(given.strip())
-
-
-def _are_numbers(given: Any, shape: tuple[int, ...]) -> bool:
-    if not shape:
-        return type(given) in (int, float) and abs(given) <= MAX_NUMBER
-    if type(given) is not list or not given or shape[0] not in (-1, len(given)):
-        return False
-    return all(_are_numbers(item, shape[1:]) for item in given)
+            self.warn(where, "the last row of E is zero and was made the cross product")
+        U, _, V = np.linalg.svd(E)
+        off = float(np.abs(U @ V - E).max())
+        if off > PRINTED or np.linalg.det(U @ V) < 0.0:
+            self.fault(where, f"E {given.tolist()} is not a rotation")
+            return Pose()
+        if off > ROUNDED:
+            self.warn(where, f"E is a rotation within {off:.2g} and was made one")
+            E = U @ V
+        return Pose(E, r)

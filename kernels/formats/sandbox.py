@@ -32,34 +32,30 @@ roots: list[str] = []
 def evaluated(
     file: RobotFile, program: str, request: dict[str, Any], seconds: int
 ) -> dict[str, Any]:
-    """What `answer(request)` of the module `program` gives within seconds of CPU time; a
-    `ModelError` for its "error"."""
+    """What the module's `answer(request)` gives in seconds of CPU time, or a `ModelError`."""
     folder = None if file.folder is None else str(file.folder.resolve())
     request = {**request, "text": file.text, "folder": folder, "seconds": seconds}
+    options = ("-I", "-W", "ignore", "-X", "utf8", "-c", START, program, *filter(None, sys.path))
     # Without the loader's paths some interpreters do not start.
     environment = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
-    options = ("-I", "-W", "ignore", "-X", "utf8", "-c", START, program)
+    answer: dict[str, Any]
     # An anonymous file, because the limit on output holds for files only.
     with tempfile.TemporaryFile() as output:
         try:
-            ended = subprocess.run(
-                [sys.executable, *options, *filter(None, sys.path)],
+            subprocess.run(
+                [sys.executable, *options],
                 input=json.dumps(request).encode(),
                 stdout=output,
                 stderr=subprocess.DEVNULL,
                 env=environment,
                 timeout=WAIT,
-            ).returncode
-        except subprocess.TimeoutExpired:
-            ended = -1
-        output.seek(0)
-        words = output.read()
-    if ended != 0 or not words:
-        limits = (
-            f"{seconds} s of CPU time, {MEMORY >> 20} MiB of memory, {OUTPUT >> 20} MiB of text"
-        )
-        raise ModelError(file.source, [f"cannot be evaluated within {limits}"])
-    answer: dict[str, Any] = json.loads(words)
+                check=True,
+            )
+            output.seek(0)
+            answer = json.load(output)
+        except (subprocess.SubprocessError, ValueError):
+            limits = f"{MEMORY >> 20} MiB of memory, {OUTPUT >> 20} MiB of text"
+            answer = {"error": f"cannot be evaluated within {seconds} s of CPU time, {limits}"}
     if "error" in answer:
         raise ModelError(file.source, [answer["error"]])
     return answer
@@ -78,31 +74,31 @@ def serve(program: str) -> None:
         resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
     sys.addaudithook(_guard)
     try:
-        found = json.dumps(answer(request))
+        found = answer(request)
     except MemoryError:
-        found = ""
+        raise
     except Exception as error:  # of the file, whatever it is
-        problem = f"cannot be evaluated: {type(error).__name__}: {error}"
-        found = json.dumps({"error": problem[:500]})
-    output.write(found)
+        found = {"error": f"cannot be evaluated: {type(error).__name__}: {error}"[:500]}
+    output.write(json.dumps(found))
     output.flush()
     os._exit(0)
 
 
 def _guard(event: str, arguments: tuple[Any, ...]) -> None:
     if event in ("open", "os.listdir", "os.scandir"):
-        path = arguments[0]
         writes = event == "open" and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-        if writes or not isinstance(path, str | bytes | os.PathLike) or not is_readable(path):
-            raise PermissionError(f"opens {path!r}, which is not a file in its folder")
+        if writes or not _is_readable(arguments[0]):
+            allowed = f"files in {' and '.join(roots)}" if roots else "none, for a text alone"
+            raise PermissionError(f"opens {arguments[0]!r}, allowed: {allowed}")
     elif event.partition(".")[0] in ("os", "subprocess", "socket", "ctypes", "shutil", "import"):
         raise PermissionError(f"does what a robot's file may not do: {event} {arguments[:1]}")
 
 
-def is_readable(path: str | bytes | os.PathLike[Any]) -> bool:
+def _is_readable(path: Any) -> bool:
     """Whether a file lies in a root, and no process could write on into it. A package.xml is read
     to find out whose it is."""
-    real = Path(os.path.realpath(os.fsdecode(path)))
-    if real.is_fifo():
+    if not isinstance(path, str | bytes | os.PathLike):
         return False
-    return real.name == "package.xml" or any(real.is_relative_to(root) for root in roots)
+    real = Path(os.path.realpath(os.fsdecode(path)))
+    inside = real.name == "package.xml" or any(real.is_relative_to(root) for root in roots)
+    return inside and not real.is_fifo()

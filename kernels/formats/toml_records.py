@@ -72,13 +72,15 @@ class Records:
                 self.problems.append(f"{where}: key {key!r} is unknown, allowed: {words}")
         for key, (hint, usual) in keys.items():
             if key in table:
-                values[key] = self._field(where, key, hint, table[key], usual)
+                values[key] = self.field(where, key, hint, table[key], usual)
             elif usual is MISSING:
                 values[key] = ...
                 self.problems.append(f"{where}: {key!r} is missing")
         return kind(**values)
 
-    def _field(self, where: str, key: str, hint: Any, value: Any, usual: Any = None) -> Any:
+    def field(self, where: str, key: str, hint: Any, value: Any, usual: Any = None) -> Any:
+        """The value of a key. An array has the shape of the usual one, whose 0 rows stand for any
+        number of them."""
         place = key if where == "the file" else f"{where}: {key!r}"
         try:
             return self._value(place, hint, value, usual)
@@ -93,6 +95,8 @@ class Records:
             return _plain(value)
         if hint is str:
             return _text(value)
+        if hint is bool:
+            return _flag(value)
         if hint is float:
             endless = value in (math.inf, -math.inf) and usual in (math.inf, -math.inf)
             return value if endless else _number(value)
@@ -101,7 +105,7 @@ class Records:
         if is_dataclass(hint):
             return self.read(hint, value, where)
         if origin is Mapping and isinstance(value, dict):
-            return {key: self._field(where, key, kinds[1], item) for key, item in value.items()}
+            return {key: self.field(where, key, kinds[1], item) for key, item in value.items()}
         if origin is tuple and isinstance(value, list):
             each = kinds[:1] * len(value) if kinds[-1] is Ellipsis else kinds
             if len(each) == len(value):
@@ -129,6 +133,12 @@ def _text(value: Any) -> str:
     return value
 
 
+def _flag(value: Any) -> bool:
+    if type(value) is not bool:
+        raise Wrong("true or false")
+    return value
+
+
 def _number(value: Any) -> float:
     if type(value) not in (int, float) or not abs(value) <= LARGEST:
         raise Wrong("a finite number")
@@ -140,13 +150,14 @@ def _numbers(value: Any, shape: tuple[int, ...]) -> Array:
         array = np.array(_plain(value))
     except (ValueError, Wrong):  # of no shape, or with something else than numbers and texts
         array = np.empty(0)
-    if array.shape != shape or array.dtype != np.float64:
-        raise Wrong(f"{' × '.join(map(str, shape))} finite numbers")
+    rows = array.shape[:1] if shape[0] == 0 else shape[:1]
+    if array.shape != rows + shape[1:] or array.dtype != np.float64:
+        raise Wrong(f"{' × '.join(str(size or 'k') for size in shape)} finite numbers")
     return array
 
 
 def _plain(value: Any) -> Any:
     """Arrays as tuples, numbers as float64, and texts."""
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return tuple(map(_plain, value))
     return value if isinstance(value, str) else _number(value)

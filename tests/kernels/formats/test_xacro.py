@@ -89,11 +89,13 @@ def test_robot_is_that_of_xacros_own_expansion(arm, monkeypatch, arguments):
 
 
 def test_arguments_that_are_unknown_or_missing_are_named_with_what_is_declared(arm):
-    with pytest.raises(ModelError, match=r"the argument weight; it declares .* segments, tool"):
+    with pytest.raises(
+        ModelError, match=r"the substitution argument weight; it declares .* segments, tool"
+    ):
         read_file(arm, {"tool": "true", "weight": "3"})
     declares = '<xacro:arg name="size" default="1"/>'
     assert "argument width; it declares the arguments size" in problem(f"{declares}$(arg width)")
-    assert "it declares none" in problem("${xacro.arg('width')}")
+    assert "it declares the arguments (none)" in problem("$(arg width)")
 
 
 def test_file_without_xacro_needs_no_package(tmp_path, monkeypatch):
@@ -153,6 +155,7 @@ def test_folder_without_package_xml_is_no_package(tmp_path):
         "$(eval [x.__class__ for x in [1]])",
         "$(eval [open][0])",
         "$(env HOME)",
+        "$(optenv HOME nothing)",
         "$(command id)",
         "${xacro.load_yaml('SECRET')}",
         "<xacro:include filename='SECRET'/>",
@@ -168,7 +171,7 @@ def test_nothing_outside_of_the_folder_is_in_reach(tmp_path, expression):
     expression = expression.replace("SECRET", str(secret / "secret.xacro"))
     said = problem(expression, tmp_path / "arm")
     assert "plan" not in said
-    reasons = ("not allowed", "not defined", "not a file in", "not read", "allowed:")
+    reasons = ("not allowed", "not defined", "not read", "allowed:")
     assert any(word in said for word in (*reasons, "may not contain", "Unknown substitution"))
 
 
@@ -178,12 +181,6 @@ def test_folder_outside_is_not_listed(tmp_path):
     file = RobotFile(text, "robot.xacro", tmp_path / "arm")
     assert "plan" not in xacro.expanded(file)
     assert any("matched no files" in note for note in xacro.read_xacro(file).notes)
-
-
-def test_default_of_an_environment_variable_holds_with_a_note(monkeypatch):
-    monkeypatch.setenv("SIDE", "left")
-    robot = read_whole(f"{HEAD}<link name='$(optenv SIDE right)'/></robot>", "robot.xacro")
-    assert robot.links[0].name == "right" and "$(optenv SIDE)" in robot.notes[0]
 
 
 BOMBS = {
@@ -216,43 +213,26 @@ def test_entities_are_refused():
         xacro.expanded(RobotFile(text, "robot.xacro"))
 
 
-def test_errors_name_file_line_and_macro(tmp_path):
+def test_errors_name_expression_file_and_macro(tmp_path):
     macro = "<xacro:macro name='wheel' params='r'>\n<link name='${1 / r}'/></xacro:macro>"
     (tmp_path / "wheel.xacro").write_text(f"{HEAD}\n{macro}</robot>")
     body = "<xacro:include filename='wheel.xacro'/><xacro:wheel r='0'/>"
     assert "division by zero" in problem(body, tmp_path)
     assert "macro 'wheel'" in problem(body, tmp_path)
-    assert "(line 3)" in problem("\n${nothing}")
     (tmp_path / "bad.xacro").write_text(f"{HEAD}\n${{nothing}}</robot>")
     said = problem("<xacro:include filename='bad.xacro'/>", tmp_path)
-    assert f"(file {tmp_path / 'bad.xacro'}, line 2)" in said
-    assert "malformed XML" in problem("<link name='${1}'>")
+    assert f"(file {tmp_path / 'bad.xacro'})" in said
+    assert "mismatched tag: line 3" in problem("\n<link name='${1}'>")
 
 
 def test_text_alone_is_expanded_but_includes_nothing():
     assert read_whole(f"{HEAD}<link name='${{1 + 1}}'/></robot>").links[0].name == "2"
-    assert "nothing, for a text alone" in problem("<xacro:include filename='a.xacro'/>")
+    assert "allowed: none, for a text alone" in problem("<xacro:include filename='a.xacro'/>")
 
 
 def mutated(text: str, random: random.Random) -> str:
     """The text with some parts left out, doubled, or exchanged for others."""
-    words = [
-        "${",
-        "}",
-        "$(",
-        ")",
-        "'",
-        '"',
-        "<",
-        "/>",
-        "0",
-        "**",
-        "9" * 9,
-        "xacro:",
-        "\0",
-        "&",
-        "é",
-    ]
+    words = [*"})'\"<0&é\0", "${", "$(", "/>", "**", "9" * 9, "xacro:"]
     for _ in range(random.randint(1, 2)):
         a, b = sorted(random.randrange(len(text) + 1) for _ in range(2))
         b = min(b, a + random.randint(0, 20))
