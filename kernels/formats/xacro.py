@@ -15,7 +15,7 @@ from torqued.kernels.formats.sandbox import evaluated
 from torqued.kernels.formats.urdf import read_urdf
 from torqued.kernels.model.description import Description
 
-CPU_SECONDS = 10  # the largest files in circulation take two
+CPU_SECONDS = 5  # the largest files in circulation take two
 PATHS = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
 USED = re.compile(r"<xacro:|\$[{(]", re.ASCII)
 
