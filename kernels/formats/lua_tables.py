@@ -97,7 +97,7 @@ class Tables(Records):
         """An empty table, which is a list here, is as good as none."""
         if isinstance(table, dict):
             for key in sorted(table.keys() - hints(kind).keys()):
-                self.warn(where, f"{key!r} is ignored")
+                self.warn(where.replace(":", ""), f"{key!r} is ignored")  # several in one line
             table = {key: table[key] for key in hints(kind) if table.get(key, []) != []}
         return super().read(kind, table, where)
 
