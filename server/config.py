@@ -74,8 +74,8 @@ class RobotConfig:
         options = dict(self.options)
         if catalog.family_name(self.model):
             return options, ""
-        for key, usual in (("locked", catalog.usual_locked), ("armature", catalog.usual_armature)):
-            options.setdefault(key, usual(self.model))
+        options.setdefault("locked", catalog.usual_locked(self.model))
+        options["armature"] = catalog.usual_armature(self.model, options.get("armature"))
         arguments = options.pop("arguments", None) or catalog.usual_arguments(self.model)
         return options, standalone(catalog.find_file(self.model), arguments)
 

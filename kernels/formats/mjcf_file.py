@@ -59,6 +59,8 @@ def compiled(file: RobotFile, mujoco: Any) -> tuple[Any, str, list[str]]:
     copy, told = _Copy(file), list[str]()
     main, _, _ = copy.model(file.text, file.source, file.folder, ())
     copy.stop()
+    if not any("<body" in text for text in copy.texts.values()):
+        copy.stop("has no bodies; is it a part that other files include?")
     handler = mujoco.get_mju_user_warning()
     mujoco.set_mju_user_warning(told.append)  # else to a file in the working directory
     try:

@@ -94,7 +94,7 @@ def drives(c: Compiled, mimics: Mapping[int, Mimic]) -> tuple[Array, Array]:
         span[j] = np.clip(span[j], *model.jnt_actfrcrange[j])
     scalar = model.jnt_type >= int(c.mujoco.mjtJoint.mjJNT_SLIDE)
     free = model.jnt_type == int(c.mujoco.mjtJoint.mjJNT_FREE)
-    idle = ~driven & bool(model.nactuator) & (model.jnt_type > int(c.mujoco.mjtJoint.mjJNT_FREE))
+    idle = ~driven & bool(model.nactuator)
     idle[list(mimics)] = False
     known = driven & scalar
     effort = np.where(known, np.maximum(np.minimum(-span[:, 0], span[:, 1]), 0.0), np.inf)

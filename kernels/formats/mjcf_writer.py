@@ -69,6 +69,9 @@ class _Writer:
         base = "floating" if description.base == "floating" else "fixed"
         held = Joint(root_joint_name(description), base, "", first)
         self.moving: list[Joint] = []  # in the order of qpos
+        efforts = [joint.limits.effort for joint in description.joints if joint.type != "fixed"]
+        #: Whether it has motors: without any, efforts are unknown.
+        self.driven = any(effort < math.inf for effort in efforts) and any(efforts)
         self.root = Element("mujoco", model=description.name)
         SubElement(self.root, "compiler", angle="radian")
         if description.gravity is not None:
@@ -141,12 +144,12 @@ class _Writer:
                 element.set("axis", spelled(axis))
                 if ranged and limits.lower < limits.upper:
                     element.set("range", spelled((limits.lower, limits.upper)))
-            if joint.mimic is None and 0.0 < effort < math.inf:
+            if joint.parent and joint.mimic is None and effort > 0.0 and self.driven:
                 self._write_motors(name, effort, DOFS[kind])
         if ranged and limits.lower == limits.upper:
             self.notes.append(f"joint {joint.name!r}: equal limits are none in MJCF")
-        if joint.mimic is None and effort == 0.0:
-            self.notes.append(f"joint {joint.name!r}: without effort, it has no motor")
+        if joint.mimic is None and effort == 0.0 and not self.driven:
+            self.notes.append(f"joint {joint.name!r}: effort 0, but without motors MJCF has none")
         if joint.mimic is not None:
             words = spelled((joint.mimic.offset, joint.mimic.multiplier, 0.0, 0.0, 0.0))
             ends = {"joint1": joint.name, "joint2": joint.mimic.joint}
@@ -157,7 +160,9 @@ class _Writer:
             motor = SubElement(self.actuator, "motor", name=name, joint=name)
             if dofs > 1:
                 motor.attrib |= {"name": f"{name}_{k + 1}", "gear": spelled(np.eye(6)[k])}
-            motor.attrib |= dict.fromkeys(("ctrlrange", "forcerange"), spelled((-effort, effort)))
+            if effort < math.inf:
+                ranges = dict.fromkeys(("ctrlrange", "forcerange"), spelled((-effort, effort)))
+                motor.attrib |= ranges
 
     def _keyframes(self, description: Description) -> Element:
         element = Element("keyframe")

@@ -52,6 +52,9 @@ KNOWN_TAGS = {
 #: A file with few digits gives an axis length that is one within this; beyond, it gets a warning.
 UNIT_AXIS_TOLERANCE = 1e-3
 
+#: From here on a limit is none: other programs read numbers only, and require them.
+NO_LIMIT = 1e300
+
 
 def read_urdf(file: RobotFile) -> Description:
     """The robot; what cannot be read and what makes no sense in one `ModelError`."""
@@ -204,13 +207,12 @@ def _limits(joint: Node, kind: str) -> Limits:
     limit = joint.child("limit")
     if limit is None:
         return Limits()
-    velocity = limit.number("velocity", math.inf, infinite=True, stand_in=math.inf)
-    effort = limit.number("effort", math.inf, infinite=True, stand_in=math.inf)
+    velocity, effort = _limit(limit, "velocity", math.inf), _limit(limit, "effort", math.inf)
     # Either one defaults to 0 by the specification. Both absent would lock the joint: files that
     # do so have wheels and free knees there, and mean that nothing is known.
     known = limit.has("lower") or limit.has("upper")
-    lower = limit.number("lower", 0.0 if known else -math.inf, True, stand_in=-math.inf)
-    upper = limit.number("upper", 0.0 if known else math.inf, True, stand_in=math.inf)
+    lower = _limit(limit, "lower", -math.inf, 0.0 if known else -math.inf)
+    upper = _limit(limit, "upper", math.inf, 0.0 if known else math.inf)
     if kind == "fixed":
         return Limits()
     if kind == "continuous":
@@ -218,6 +220,11 @@ def _limits(joint: Node, kind: str) -> Limits:
             joint.warn("lower and upper limits are ignored on a continuous joint")
         return Limits(velocity=velocity, effort=effort)
     return Limits(lower, upper, velocity, effort)
+
+
+def _limit(limit: Node, name: str, none: float, default: float = math.inf) -> float:
+    value = limit.number(name, default, infinite=True, stand_in=none)
+    return math.copysign(math.inf, value) if abs(value) >= NO_LIMIT else value
 
 
 def _mimic(joint: Node) -> Mimic | None:

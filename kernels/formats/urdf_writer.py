@@ -7,14 +7,15 @@ in torqued's extensions (see `urdf.py`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
+from dataclasses import asdict
 
 # Only used to write: parsing goes through defusedxml.
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import numpy as np
 
+from torqued.kernels.formats.urdf import NO_LIMIT
 from torqued.kernels.model.description import (
     COMPOUND,
     USES_AXIS,
@@ -26,6 +27,9 @@ from torqued.kernels.model.description import (
     Pose,
 )
 from torqued.kernels.model.rotations import rpy_from_rotation
+
+#: Joints that have limits in every URDF.
+LIMITED = ("revolute", "prismatic")
 
 
 def to_urdf(description: Description) -> str:
@@ -69,8 +73,8 @@ def _write_joint(robot: Element, joint: Joint) -> None:
     if joint.type != "fixed":
         _write_limits(element, joint.limits)
     losses = {name: getattr(joint, name) for name in ("damping", "friction", "armature")}
-    if any(losses.values()):
-        used = {name: spelled_number(value) for name, value in losses.items() if value}
+    if any(losses.values()):  # other programs refuse armature alone
+        used = {k: spelled_number(x) for k, x in losses.items() if x or k == "damping"}
         SubElement(element, "dynamics", used)
     if joint.mimic is not None:
         SubElement(
@@ -83,15 +87,12 @@ def _write_joint(robot: Element, joint: Joint) -> None:
 
 
 def _write_limits(joint: Element, limits: Limits) -> None:
-    """Unknown limits are left out where possible: other programs know no `inf`."""
-    known = {}
-    if math.isfinite(limits.lower) or math.isfinite(limits.upper):
-        known = {"lower": limits.lower, "upper": limits.upper}
-    for name in ("velocity", "effort"):
-        if math.isfinite(getattr(limits, name)):
-            known[name] = getattr(limits, name)
-    if known:
-        SubElement(joint, "limit", {name: spelled_number(value) for name, value in known.items()})
+    """Other programs require all of them, and know no `inf`."""
+    known = {name: min(max(x, -NO_LIMIT), NO_LIMIT) for name, x in asdict(limits).items()}
+    if joint.get("type") == "continuous":
+        known = {name: known[name] for name in ("velocity", "effort")}
+    if any(abs(x) < NO_LIMIT for x in known.values()) or joint.get("type") in LIMITED:
+        SubElement(joint, "limit", {name: spelled_number(x) for name, x in known.items()})
 
 
 def _write_pose(parent: Element, pose: Pose) -> None:

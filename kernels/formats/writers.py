@@ -19,6 +19,8 @@ WRITERS: dict[str, Callable[[Description], tuple[str, list[str]]]] = {
     "screws": lambda description: (to_screws(description), []),
 }
 
+URDF_TYPES = {"fixed", "revolute", "continuous", "prismatic", "floating", "planar"}
+
 
 def write(description: Description, kind: str) -> tuple[str, list[str]]:
     """The text, and a sentence about each thing that it does not carry."""
@@ -38,6 +40,9 @@ def _lost(description: Description, kind: str) -> list[str]:
         usual = description.gravity in (None, (0.0, 0.0, -9.81))
         lost["gravity"] = [] if usual else [f"{description.gravity} m/s²"]
         lost["postures"] = list(description.postures)
+    if kind == "urdf":
+        own = [joint.name for joint in description.joints if joint.type not in URDF_TYPES]
+        lost["types for these joints, which torqued alone reads"] = own
     return [
         f"{kind} has no {what}: {', '.join(names[:6])}"
         + (f" and {len(names) - 6} more" if len(names) > 6 else "")

@@ -14,10 +14,10 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from torqued.common.errors import InputError, ModelError, ModelWarning
 from torqued.kernels.model import robot_descriptions
@@ -93,16 +93,19 @@ def usable() -> Iterator[Entry]:
 
 def usual_locked(name: str) -> tuple[str, ...]:
     """Joints that a robot has locked by default: those of the gripper of a named arm."""
-    from torqued.kernels.model.known_robots import GRIPPERS, SHORT_NAMES
+    from torqued.kernels.model.known_robots import GRIPPERS
 
-    return GRIPPERS.get(SHORT_NAMES.get(name, name), ())
+    return GRIPPERS.get(_meant(name), ())
 
 
-def usual_armature(name: str) -> dict[str, float]:
-    """Published rotor inertias of a named robot, by joint, kg m²."""
-    from torqued.kernels.model.known_robots import ROTORS, SHORT_NAMES
+def usual_armature(name: str, given: Any = None) -> Any:
+    """Rotor inertias by joint, kg m²: published ones of a named robot, but for those that are
+    given; an empty map leaves all out."""
+    from torqued.kernels.model.known_robots import ROTORS
 
-    return dict(ROTORS.get(SHORT_NAMES.get(name, name), {}))
+    if given is not None and not (given and isinstance(given, Mapping)):
+        return given
+    return {**ROTORS.get(_meant(name), {}), **(given or {})}
 
 
 def load(name: str, base: Base | None = None) -> Robot:
@@ -143,7 +146,7 @@ def check_name(name: str) -> str | None:
         return None
     if module := robot_descriptions.module_of(name):
         return module
-    if path.suffix or os.sep in name:
+    if path.suffix or os.sep in name or os.path.isdir(name):
         what = "is a directory" if os.path.isdir(path) else "no such file"
         raise InputError(f"robot {name!r}: {what}")
     raise InputError(f"robot {name!r} is not known; {_advice(name, known)}")
@@ -185,8 +188,9 @@ def describe(name: str) -> Description:
     return lock(description, usual_locked(name))
 
 
-def usual_base(name: str, path: Path, description: Description) -> Base:
-    """Default base of a robot: known by its name, stated by its file, or clear from it.
+def usual_base(name: str, path: Path, description: Description) -> Base | None:
+    """Default base of a robot: known by its name or stated by its file; None where it is clear that
+    something holds it.
 
     Refused where it is none of these: a robot of several limbs may stand on them, or be bolted
     down.
@@ -202,12 +206,11 @@ def usual_base(name: str, path: Path, description: Description) -> Base:
         return cast(Base, said)
     root, limbs = root_limbs(description)
     if root in WORLDS or len(limbs) < 2:
-        return "fixed"
+        return None
     raise InputError(
         f"robot {str(path)!r}: {len(limbs)} limbs start at its root link {root!r} (joints "
-        f"{', '.join(limbs[:4])}{', …' if len(limbs) > 4 else ''}), so its base is not clear; use "
-        "--base fixed or --base floating, or in a configuration "
-        'base = "fixed" or "floating"',
+        f"{', '.join(limbs[:4])}{', …' if len(limbs) > 4 else ''}), so its base is not clear; "
+        'state base = "fixed" or "floating" (--base of commands)',
         "base",
     )
 
@@ -237,16 +240,14 @@ def root_limbs(description: Description) -> tuple[str, list[str]]:
 def _advice(name: str, known: dict[str, Path]) -> str:
     from torqued.kernels.model.known_robots import SHORT_NAMES
 
-    names = sorted({*known, *(SHORT_NAMES if known else ()), *(f"{kind}20" for kind in FAMILIES)})
-    lower = name.lower()
-    longer = [other for other in names if lower in other.lower()]
-    alike = difflib.get_close_matches(lower, names, MAX_SUGGESTIONS)
-    close = list(dict.fromkeys([*longer, *alike]))[:MAX_SUGGESTIONS]
-    if close:
-        return f"did you mean {' or '.join(close)}?"
-    if not known:
-        return (
-            "named robots come with `pip install example-robot-data`; "
-            "without it, give a file or a family such as chain20"
-        )
-    return "`torqued models` lists the names; a file or a family such as chain20 also works"
+    others, lower = robot_descriptions.known(), name.lower()
+    first = {*known, *(SHORT_NAMES if known else ()), *(f"{kind}20" for kind in FAMILIES)}
+    for names in (sorted(first), sorted(others)):
+        longer = [other for other in names if lower in other.lower()]
+        alike = difflib.get_close_matches(lower, names, MAX_SUGGESTIONS)
+        if close := list(dict.fromkeys([*longer, *alike]))[:MAX_SUGGESTIONS]:
+            return f"did you mean {' or '.join(close)}?"
+    packages = {"example-robot-data": known, "torqued[descriptions]": others}
+    more = " ".join(f"'{package}'" for package, found in packages.items() if not found)
+    more = f"more names come with `pip install {more}`" if more else "`torqued models` lists names"
+    return f"{more}; a file or a family such as chain20 also works"

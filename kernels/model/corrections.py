@@ -35,7 +35,7 @@ def corrected(
 ) -> tuple[Description, list[str]]:
     """The description, and all that is wrong with what was given or with its own postures."""
     faults: list[str] = []
-    found = {joint.name: joint.limits for joint in description.joints}
+    found = {joint.name: joint.limits for joint in description.joints if joint.type != "fixed"}
     for name, given in map_or_none("joints", joints).items():
         try:
             known_name("joints", "joint", name, found)
@@ -49,10 +49,17 @@ def corrected(
             faults.append(f"actuated: joint {unknown} is unknown, allowed: {', '.join(found)}")
         idle = [name for name in found if name not in driven]
         found |= {name: replace(found[name], effort=0.0) for name in idle}
-    changed = tuple(replace(joint, limits=found[joint.name]) for joint in description.joints)
+    changed = tuple(replace(x, limits=found.get(x.name, x.limits)) for x in description.joints)
     own = {**description.postures, **map_or_none("postures", postures)}
     checked = {name: _posture(f"postures.{name}", description, own[name], faults) for name in own}
-    return replace(description, joints=changed, postures=checked), faults
+    notes = [
+        f"posture {name!r}: {joint} at {q[0]:g} is beyond its limits {at.lower:g} to {at.upper:g}"
+        for name, posture in checked.items()
+        for joint, q in posture.items()
+        if (at := found.get(joint)) and len(q) == 1 and not at.lower <= q[0] <= at.upper
+    ]
+    notes = [*description.notes, *notes]
+    return replace(description, joints=changed, postures=checked, notes=tuple(notes)), faults
 
 
 def _limits(field: str, old: Limits, given: Any) -> Limits:

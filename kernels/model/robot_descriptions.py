@@ -66,10 +66,12 @@ def located(module: str) -> tuple[Path, dict[str, str]]:
         with contextlib.redirect_stdout(sys.stderr):
             found = importlib.import_module(f"robot_descriptions.{module}")
     except Exception as error:  # of git, of the network, or of the module itself
-        repository, reason = _repository(module), _reason(error)
+        print(file=sys.stderr)  # ends the line of its progress
+        repository, folder = _repository(module), folder_of(module)
         raise InputError(
-            f"robot {module!r} cannot be downloaded ({reason}); clone {repository.url} at "
-            f"{repository.commit} into {folder_of(module)}"
+            f"robot {module!r} cannot be downloaded ({_reason(error)}); where there is a network, "
+            f"`git clone {repository.url}` and `git checkout {repository.commit}`, and put that in "
+            f"place of {folder}"
         ) from None
     for attribute, kind in PATHS.items():
         if path := getattr(found, attribute, None):

@@ -92,10 +92,10 @@ def rotor_notes(description: Description) -> tuple[str, ...]:
         return ()
     name = max(found, key=found.__getitem__)
     _, effort, inertia = found[name]
-    more = f" (nor have {len(found) - 1} other joints)" if len(found) > 1 else ""
+    more = f" (so it is with {len(found) - 1} more)" if len(found) > 1 else ""
     return (
-        f"joint {name!r}: has no rotor inertia{more}, and {effort:g} N m of effort for links of "
-        f"{inertia:.2g} kg m²; drives add more than that: {REMEDY}",
+        f"joint {name!r}: has no rotor inertia, and {effort:g} N m of effort for links of "
+        f"{inertia:.2g} kg m²{more}; drives add more than that: {REMEDY}",
     )
 
 

@@ -59,7 +59,8 @@ class Loading(RobotCore):
 
         Without `base`, a robot that walks moves freely and an arm is held. Robots of
         example-robot-data have their gripper locked at 0, unless `locked` says otherwise, and the
-        rotor inertias that are published, unless `armature` does. `seed` is that of a family.
+        rotor inertias that are published, but for the joints in `armature`; an empty one leaves all
+        out. `seed` is that of a family.
         """
         name = checked_path(source)
         if is_configuration(name):
@@ -71,8 +72,7 @@ class Loading(RobotCore):
             options["arguments"] = usual_arguments(name)
         if options.get("locked") is None:
             options["locked"] = usual_locked(name)
-        if options.get("armature") is None:
-            options["armature"] = usual_armature(name)
+        options["armature"] = usual_armature(name, options.get("armature"))
         description = read_file(path, options.pop("arguments"))
         base = usual_base(name, path, description) if base is None else base
         return cls(model_of(description, base, driven=True, **options))
@@ -136,10 +136,13 @@ class Loading(RobotCore):
         config = read_options(path) | {k: v for k, v in options.items() if v is not None}
         if base is not None:
             config["base"] = base
+        source = checked_path(path)
         try:
             return cls.load(config.pop("model"), **config)
         except InputError as error:
-            raise ModelError(checked_path(path), [str(error)]) from None
+            raise ModelError(source, [str(error)]) from None
+        except ModelError as error:  # faults of either file
+            raise ModelError(f"{source}, {error.source}", error.problems) from None
 
     @classmethod
     def from_description(
@@ -184,7 +187,8 @@ def model_of(
         raise InputError(f"description: {shown(description)}, expected {wanted}", "description")
     if arguments:
         raise InputError(f"arguments {list(arguments)} are for xacro files", "arguments")
-    base = choice("base", (description.base or "fixed") if base is None else base, BASES)
+    said = description.base if base is None else choice("base", base, BASES)
+    base = said or "fixed"
     choice("mimic", mimic, ("follow", "free"))
     given = description.gravity if gravity is None else gravity
     fall = numbers("gravity", STANDARD_GRAVITY if given is None else given, (3,))
@@ -207,7 +211,6 @@ def model_of(
     if lacking:
         warnings.warn(listed(description.source, lacking), ModelWarning, stacklevel=3)
     fallen = None if given is None else tuple(fall.tolist())
-    said = base if base == "floating" or description.base else None
     description = replace(description, base=said, gravity=fallen)
     model = assemble(description, base, fall, (*notes, *lacking))
     model = replace(model, capsules=capsules_of(model, capsules))
@@ -233,7 +236,7 @@ def listed(source: str, notes: Sequence[str]) -> str:
     lines = grouped(notes)
     if len(lines) == 1:
         return f"{source}: {lines[0]}"
-    return "\n  - ".join([f"{source}: {len(notes)} warnings", *lines])
+    return "\n  - ".join([f"{source}: {len(lines)} warnings", *lines])
 
 
 def family_base(kind: str) -> str:

@@ -30,7 +30,7 @@ KINDS = ("urdf", "mjcf", "toml", "screws")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     check = add_action(actions, "check", "show what is in a robot file, and what is wrong with it")
-    check.add_argument("--strict", action="store_true", help="refuse robots with warnings")
+    check.add_argument("--strict", action="store_true", help="refuse files with warnings")
     check.add_argument("--json", action="store_true", help="print the findings as JSON")
     check.add_argument(
         "--picture",
@@ -88,6 +88,7 @@ def convert(args: argparse.Namespace) -> int:
 
     from torqued.common.errors import InputError
     from torqued.kernels.formats.writers import write
+    from torqued.kernels.model.diagnostics import grouped
     from torqued.kernels.model.lock import sentence
 
     model = load(args, accept_unphysical=True).model
@@ -98,7 +99,7 @@ def convert(args: argparse.Namespace) -> int:
         )
     if model.locked:
         notes.insert(0, f"fixed: {sentence(model.locked)}")
-    for note in notes:
+    for note in grouped(notes):
         print(f"torqued: note: {note}", file=sys.stderr)
     if args.out is None:
         print(text, end="")

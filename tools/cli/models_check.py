@@ -7,7 +7,6 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from torqued.common.errors import ModelError
@@ -23,6 +22,7 @@ MAX_LINES, SHOWN = 60, 40
 MANY_LINKS = 30
 #: Of the table of joints that move.
 EQUIPPED = "configuration: its tool, payload, links and friction are loaded, but not shown here"
+GUESSED_BASE = "base: fixed, since the robot has one limb or hangs from the world"
 UNITS = "(in rad, rad/s, N m, kg m²; slides in m, m/s, N, kg)"
 COLUMNS = (
     *("joint", "type", "axis", "range", "speed", "effort"),
@@ -36,7 +36,7 @@ def check(args: argparse.Namespace, load: Callable[..., Robot]) -> int:
     except ModelError as error:
         refused = {"source": error.source, "verdict": "refused", "faults": error.problems}
         lines = [f"✗ {fault}" for fault in error.problems]
-        lines.append(f"refused: {_count(len(lines), 'fault')}")
+        lines.append(f"refused: {_count(len(lines), 'fault')} in {error.source}")
         print(as_json(refused, 2) if args.json else "\n".join(lines))
         return 1
     description = robot.model.description
@@ -52,21 +52,11 @@ def check(args: argparse.Namespace, load: Callable[..., Robot]) -> int:
         "degrees_of_freedom": robot.nv,
         "mass": sum(link.inertia.mass for link in description.links),
         "warnings": [*robot.warnings, *changed],
-        "guessed": guessed(args, robot, description),
+        "guessed": [] if description.base else [GUESSED_BASE],
+        "verdict": "loaded",
     }
     print(as_json(found, 2) if args.json else "\n".join(lines_of(found, description)))
     return 0
-
-
-def guessed(args: argparse.Namespace, robot: Robot, description: Description) -> list[str]:
-    """What neither the file nor an option says."""
-    said = args.base or description.base or not Path(args.robot).is_file()
-    limits = robot.limits
-    idle = [n for n, at in zip(robot.joint_names, limits.effort, strict=False) if at == 0.0]
-    return [
-        *([] if said else ["base: fixed, since the robot has one limb or hangs from the world"]),
-        *([f"joints {', '.join(idle)}: no motor, since their effort limit is 0"] if idle else []),
-    ]
 
 
 def lines_of(found: Mapping[str, Any], description: Description) -> list[str]:

@@ -50,7 +50,7 @@ def draw(robot: Robot, description: Description, path: Path) -> None:
     ]
     figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=8)
     FigureCanvasAgg(figure)
-    figure.savefig(path, format="png")
+    figure.savefig(path, format="png", bbox_inches="tight")
 
 
 def _draw_robot(

@@ -194,6 +194,12 @@ def test_joints_without_an_actuator_are_named_once():
     assert "joint 'one': its efforts differ by direction; the limit is the smaller one" in arm.notes
 
 
+def test_free_objects_have_no_motors():
+    thrown = model(THROWN, tail='<actuator><motor joint="one"/></actuator>')
+    assert joint(read_whole(thrown), "joint0").limits.effort == 0.0
+    assert joint(read_whole(model(THROWN)), "joint0").limits.effort == math.inf
+
+
 def test_what_drives_a_follower_drives_its_leader():
     pair = '<joint joint1="{}" joint2="{}" polycoef="0 {} 0 0 0"/>'
     pairs = pair.format("three", "two", -3) + pair.format("two", "one", 2)

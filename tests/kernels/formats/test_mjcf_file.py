@@ -259,3 +259,9 @@ def test_nothing_is_written_and_warnings_are_notes(tmp_path, monkeypatch, capfd)
     light = model(ARM.format("a"), '<compiler settotalmass="1"/>')
     assert any("settotalmass" in note for note in read_whole(light).notes)
     assert list(tmp_path.iterdir()) == [] and capfd.readouterr() == ("", "")
+
+
+def test_a_part_of_a_file_is_told_from_a_robot():
+    part = '<mujoco><keyframe><key name="home" qpos="1 2"/></keyframe></mujoco>'
+    with pytest.raises(ModelError, match="no bodies; is it a part that other files include"):
+        read_whole(part, "part.xml")

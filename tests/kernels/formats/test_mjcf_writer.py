@@ -15,6 +15,7 @@ from support.agreement import assert_agree, largest
 from support.random_trees import ALL_TYPES, random_tree
 from torqued.kernels import ModelError, ModelWarning, Robot
 from torqued.kernels.formats.mjcf_writer import mjcf_and_notes, to_mjcf
+from torqued.kernels.formats.sources import read_whole
 from torqued.kernels.model.catalog import describe
 from torqued.kernels.model.description import (
     ROOT_JOINT,
@@ -128,6 +129,21 @@ def test_compound_joint_and_motors_of_a_ball():
     data.ctrl[:] = [1.0, -2.0, 9.0]
     mujoco.mj_forward(model, data)
     assert_agree(data.qfrc_actuator, [1.0, -2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("efforts", "motors"),
+    [((7.0, np.inf, 0.0), 2), ((np.inf, 0.0, np.inf), 2), ((np.inf,) * 3, 0), ((0.0,) * 3, 0)],
+)
+def test_motors_tell_which_efforts_are_known(efforts, motors):
+    chain = family("chain", 3)
+    joints = zip(chain.joints, efforts, strict=True)
+    joints = tuple(replace(joint, limits=Limits(effort=effort)) for joint, effort in joints)
+    text, notes = mjcf_and_notes(replace(chain, base="floating", joints=joints))
+    assert mujoco.MjModel.from_xml_string(text).nu == motors
+    read = [joint.limits.effort for joint in read_whole(text).joints]
+    assert read == (list(efforts) if any(efforts) else [np.inf] * 3)
+    assert len([note for note in notes if "without motors" in note]) == (0 if any(efforts) else 3)
 
 
 def test_postures_are_keyframes_and_mimics_equalities():

@@ -64,6 +64,21 @@ def test_partial_limits_and_armature_are_read_back_as_written(limits):
     assert_same(read_whole(to_urdf(written)), written)
 
 
+def test_other_programs_read_robots_whose_limits_are_unknown():
+    """URDF's own parser, in Pinocchio, requires all limits as numbers, and losses beside rotors."""
+    pinocchio = pytest.importorskip("pinocchio")
+    chain = family("chain", 3)
+    changes = ({"type": "continuous"}, {"limits": Limits(effort=7.0)}, {"limits": Limits(-1.0)})
+    joints = [
+        replace(joint, armature=0.25, **({"limits": Limits()} | change))
+        for joint, change in zip(chain.joints, changes, strict=True)
+    ]
+    model = pinocchio.buildModelFromXML(to_urdf(replace(chain, joints=tuple(joints))))
+    assert list(model.names)[1:] == [joint.name for joint in joints]
+    assert model.effortLimit[1] == 7.0 and model.lowerPositionLimit[-1] == -1.0
+    assert model.velocityLimit.min() > 1e200 and model.upperPositionLimit[-1] > 1e200
+
+
 def test_names_with_special_characters_are_read_back_as_written():
     chain = family("chain", 1)
     name = "l\"1' <&> é\n\t"

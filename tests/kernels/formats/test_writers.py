@@ -71,7 +71,7 @@ def test_real_robot_is_the_same_in_every_kind(name, kind):
     ("kind", "lost"),
     [
         ("toml", []),
-        ("urdf", ["sets of constraints", "floating base", "gravity", "postures"]),
+        ("urdf", ["sets of constraints", "floating base", "gravity", "postures", "types"]),
         ("screws", ["sets of constraints", "floating base", "gravity", "postures"]),
         ("mjcf", ["sets of constraints", "speed limits"]),
     ],

@@ -49,6 +49,14 @@ def test_posture_of_a_floating_base_names_its_joint():
     np.testing.assert_array_equal(held.posture("stand"), held.neutral())
 
 
+def test_posture_beyond_limits_is_a_warning():
+    joints = {"joint_3": {"lower": -1.0, "upper": 1.5}}
+    postures = {"bent": {"joint_3": 1.5}, "far": {"joint_2": 0.9, "joint_3": 2.0}}
+    warnings = Robot.from_description(ARM, joints=joints, postures=postures).warnings
+    beyond = [warning for warning in warnings if "beyond" in warning]
+    assert beyond == ["posture 'far': joint_3 at 2 is beyond its limits -1 to 1.5"]
+
+
 def test_posture_leaves_out_locked_joints():
     postures = {"up": {"joint_1": 0.1, "joint_2": 0.2, "joint_3": 0.3}}
     robot = Robot.from_description(ARM, postures=postures, locked={"joint_2": 0.7})

@@ -80,7 +80,8 @@ def test_robot_that_cannot_be_downloaded_is_told_in_a_sentence(cache, tmp_path):
     message = str(caught.value)
     assert message.startswith("robot 'ur5e_description' cannot be downloaded (")
     where = tmp_path / "ur_description"
-    assert f"clone file:///nowhere at {repository.commit} into {where}" in message
+    commands = f"`git clone file:///nowhere` and `git checkout {repository.commit}`"
+    assert f"{commands}, and put that in place of {where}" in message
     assert not robot_descriptions.is_there("fr3_mj_description")
 
 

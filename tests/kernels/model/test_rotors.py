@@ -63,6 +63,7 @@ def test_configuration_takes_either_form():
     rotor = {"motor_inertia": 1e-5, "gear_ratio": 50.0}
     robot = Robot.load("panda", armature={"panda_joint7": rotor})
     assert robot.limits.armature[-1] == pytest.approx(0.025)
+    assert robot.limits.armature[:-1].tolist() == [0.195] * 4 + [0.074] * 2  # as published
 
 
 def test_robots_by_name_have_published_rotors_and_files_of_strangers_none():
@@ -118,7 +119,9 @@ def test_robots_with_rotors_and_those_that_no_motor_drives_get_no_warning():
         lambda: arm(),  # 10 N m for 0.06 kg m²
     ):
         assert rotor_warnings(load) == []
-    (text,) = rotor_warnings(lambda: Robot.named("panda", armature=dict.fromkeys(light, 0.07)))
+    (text,) = rotor_warnings(
+        lambda: Robot.from_urdf(catalog.find_file("panda"), armature=dict.fromkeys(light, 0.07))
+    )
     assert "joint 'panda_joint3'" in text  # 87 N m for 0.08 kg m², stretched out
 
 

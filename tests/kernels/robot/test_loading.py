@@ -263,7 +263,7 @@ class TestGroupedWarnings:
         assert len(robot.warnings) == 4 and len(caught) == 1
         message = str(caught[0].message)
         assert message.splitlines() == [
-            f"{path}: 4 warnings",
+            f"{path}: 2 warnings",
             "  - joint 'joint_1': velocity limit is 0.0",
             "  - joint 'joint_1' and 2 more: effort limit is 0.0",
         ]
