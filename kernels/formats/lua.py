@@ -53,7 +53,7 @@ JOINT_TYPES = {
 
 def read_lua(file: RobotFile) -> Description:
     """The robot; what cannot be read, or else what makes no sense, in one `ModelError`."""
-    file.package("lupa", "lua")
+    file.require("lupa", "lua")
     table = evaluated(file, "torqued.kernels.formats.lua_program", {}, CPU_SECONDS)["table"]
     tables = Tables()
     lua = tables.read(LuaFile, table if isinstance(table, dict) else {})  # a list has no keys

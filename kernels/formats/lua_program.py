@@ -36,7 +36,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         return {"table": _plain(lua.execute(PRELUDE, request["text"]), 0, [0])}
     except (LuaError, ValueError) as error:
         text = str(error).partition("stack traceback:")[0].strip().replace("line:", "line ", 1)
-        return {"error": text[:500] or "ends with an error of no text"}
+        return {"problems": [text[:500] or "ends with an error of no text"]}
 
 
 def _plain(value: Any, depth: int, count: list[int]) -> Any:

@@ -1,9 +1,9 @@
 """A copy of an MJCF file for MuJoCo's compiler, which is made for files that its user trusts.
 
 The copy has what rigid bodies need. Includes are in it, from the file's folder alone; sub-models
-and meshes have names that only exist in memory, so that MuJoCo itself opens no file. What could
-multiply elements is bounded before MuJoCo sees it. Each line of the copy has one tag, and its
-origin is written down: MuJoCo's errors name lines of the original files.
+and meshes have names that only exist in memory, so that MuJoCo itself opens no file. Each line of
+the copy has one tag, and its origin is written down: MuJoCo's errors name lines of the original
+files.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ from torqued.kernels.formats.xml_file import parse_root, quoted, read_text
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
-#: Of all files together; how deep tags may nest; elements of all replicas and attached models.
-MAX_FILES, MAX_CHARACTERS, MAX_TAGS = 100, 10_000_000, 200_000
-MAX_DEPTH, MAX_ELEMENTS = 300, 20_000
+#: Of all files together; how deep tags may nest.
+MAX_FILES, MAX_CHARACTERS, MAX_TAGS, MAX_DEPTH = 100, 10_000_000, 200_000, 300
 
 #: Tags that are kept, that have no effect on how rigid bodies move, that have one which is not
 #: read, and that are refused; attributes that are left out or renamed.
@@ -57,7 +56,7 @@ ONLY = {
 def compiled(file: RobotFile, mujoco: Any) -> tuple[Any, str, list[str]]:
     """MuJoCo's model, its name, and notes."""
     copy, told = _Copy(file), list[str]()
-    main, _, _ = copy.model(file.text, file.source, file.folder, ())
+    main = copy.model(file.text, file.source, file.folder, ())
     copy.stop()
     if not any("<body" in text for text in copy.texts.values()):
         copy.stop("has no bodies; is it a part that other files include?")
@@ -91,7 +90,6 @@ class _Model:
     folder: Path | None
     compilers: list[Element]
     files: dict[Element, str] = field(default_factory=dict)  # of its <model> elements
-    sizes: dict[tuple[str, str], int] = field(default_factory=dict)  # by tag and name, elements
     out: list[str] = field(default_factory=list)
 
 
@@ -124,7 +122,7 @@ class _Copy:
             k = int(found[1]) - 1
             return self.lines[k] if 0 <= k < len(self.lines) else found[0]
 
-        bare = re.sub("^(XML Error: |Error: )+", "", message)
+        bare = re.sub("^(XML Error: |Error: )+|-[0-9a-f]{64}", "", message)  # hashes of meshes
         return " ".join(re.sub(r"\bline (?:= )?(\d{1,9})\b", original, bare).split())
 
     def parse(self, text: str, source: str, folder: Path | None) -> Element:
@@ -179,35 +177,29 @@ class _Copy:
                 children += part
         parent[:] = children
 
-    def model(
-        self, text: str, source: str, folder: Path | None, above: tuple[Path, ...]
-    ) -> tuple[str, str, int]:
-        """Of a model: the name of its reduced text, its own name, how many elements it makes."""
+    def model(self, text: str, source: str, folder: Path | None, above: tuple[Path, ...]) -> str:
+        """The name of a model's reduced text."""
         root = self.parse(text, source, folder)
         if root.tag != "mujoco":
             self.stop(f"{source}: the root element is <{root.tag}>; that of a model is <mujoco>")
         self.include(root, folder, set(), 0)
-        model, size = _Model(folder, [*root.iter("compiler")]), 0
+        model = _Model(folder, [*root.iter("compiler")])
         for element in root.iter("model"):
             path = self.named_file(element, folder)
             if path in above:
                 self.fault(element, f"{quoted(str(path))} contains itself")
             elif path is not None:
                 part = self.model(read_text(path), str(path), path.parent, (*above, path))
-                model.files[element], own, elements = part
-                model.sizes["model", element.get("name", own)] = elements
-                size += elements
+                model.files[element] = part
         key = f"model{len(self.texts)}.xml"
         model.out.append("\n" * len(self.lines))  # no other text has these numbers of lines
-        size += self.write(root, model)
-        if size > MAX_ELEMENTS:
-            self.stop(f"{source}: makes {size:.6g} elements, at most {MAX_ELEMENTS} are read")
+        self.write(root, model)
         self.texts[key] = "".join(model.out)
-        return key, root.get("model", ""), size
+        return key
 
-    def write(self, element: Element, model: _Model) -> int:
-        """The reduced element; how many it makes."""
-        tag, given, size = element.tag, element.attrib, 1
+    def write(self, element: Element, model: _Model) -> None:
+        """The reduced element."""
+        tag, given = element.tag, element.attrib
         if tag in UNREAD:
             self.unread.add(tag)
         if not DEFORMABLE.isdisjoint(child.tag for child in element) or tag in DEFORMABLE:
@@ -219,7 +211,7 @@ class _Copy:
         if tag == "plugin" and kept:  # an actuator, whose force is not a multiple of its control
             tag, kept["biastype"] = "general", "affine"
         if tag not in KEPT or (tag == "model" and element not in model.files):
-            return 0
+            return
         if tag == "model":
             kept["file"] = model.files[element]
         elif tag == "mesh":
@@ -228,26 +220,11 @@ class _Copy:
             for c in model.compilers:
                 meshdir = c.get("meshdir", c.get("assetdir", meshdir))
             places = (model.folder and model.folder / meshdir, self.places[element][1])
-            try:
-                kept |= self.meshes.renamed(given, [p for p in places if p], strip)
-            except ValueError as error:
-                self.fault(element, str(error))
-        if tag == "attach":
-            source = next(x for x in ("model", "body", "frame", "") if x in given or not x)
-            size = model.sizes.get((source, given.get(source, "")), 0)
-            if not size:
-                self.fault(element, f"{source} {quoted(given.get(source, ''))} is not above it")
+            kept |= self.meshes.renamed(given, [p for p in places if p], strip)
         words = [tag, *(f"{name}={quoteattr(value)}" for name, value in kept.items())]
         self.lines.append(self.places[element][0])
         model.out.append(f"<{' '.join(words)}>\n")
         for child in element:
-            size += self.write(child, model)
+            self.write(child, model)
         self.lines.append(self.places[element][0])
         model.out.append(f"</{tag}>\n")
-        if tag == "replicate":
-            digits = re.sub("[^0-9]", "", given.get("count", "")).lstrip("0")
-            size *= max(1, int(digits[:9] or 0))
-        size = min(size, 10**9)
-        if tag in ("body", "frame"):
-            model.sizes[tag, given.get("name", "")] = size
-        return size

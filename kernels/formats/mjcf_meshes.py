@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torqued.kernels.formats.xml_file import NUMBER, quoted
+from torqued.kernels.formats.sandbox import roots
+from torqued.kernels.formats.xml_file import quoted
 
-#: Of all meshes that are read; numbers that say how fine a built-in mesh is.
-MAX_BYTES, MAX_FINENESS = 500_000_000, 200
+#: Of all meshes that are read.
+MAX_BYTES = 500_000_000
 KINDS = (".stl", ".obj", ".msh")
 
 #: Stands in for meshes that no inertia needs.
@@ -27,10 +28,7 @@ class Meshes:
     files: dict[str, tuple[str, str, list[Path]]] = field(default_factory=dict)
 
     def renamed(self, given: Mapping[str, str], folders: list[Path], strip: bool) -> dict[str, str]:
-        """Attributes of a mesh whose file gets another name; ValueError if it is too fine."""
-        for word in given.get("params", "").split() if "builtin" in given else ():
-            if not (NUMBER.fullmatch(word) and abs(float(word)) <= MAX_FINENESS):
-                raise ValueError(f"params: {quoted(word)}, allowed up to {MAX_FINENESS}")
+        """Attributes of a mesh whose file gets another name."""
         if "file" not in given:
             return {}
         file, basename = given["file"], re.split(r"[/\\]", given["file"])[-1]
@@ -86,6 +84,7 @@ def _read(paths: list[Path], kind: str, left: int) -> bytes:
         if path.is_file():
             if not 0 < path.stat().st_size <= left:  # 0: as well files of the system that block
                 raise ValueError(f"is empty, or meshes have more than {MAX_BYTES} bytes")
+            roots.append(str(path.resolve()))
             return path.read_bytes()
     raise ValueError("no such file, and the inertia needs it" if paths else "a text has no folder")
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 
 from torqued.common.errors import ModelError
 
@@ -20,10 +19,8 @@ class RobotFile:
     folder: Path | None = None  # what its references are relative to; None: a text without a file
     arguments: Mapping[str, str] = field(default_factory=dict)  # of a xacro file
 
-    def package(self, name: str, extra: str) -> ModuleType:
-        """A package that this file needs, imported."""
-        try:
-            return importlib.import_module(name)
-        except ImportError as error:
-            problem = f"needs the package {name} ({error}): pip install 'torqued[{extra}]'"
-            raise ModelError(self.source, [problem]) from None
+    def require(self, package: str, extra: str) -> None:
+        """A `ModelError` if a package that this file needs is not installed."""
+        if importlib.util.find_spec(package) is None:
+            problem = f"needs the package {package}: pip install 'torqued[{extra}]'"
+            raise ModelError(self.source, [problem])

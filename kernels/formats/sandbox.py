@@ -1,4 +1,5 @@
-"""Files that are programs (xacro, Lua) run in a process of few rights.
+"""Files that are programs (xacro, Lua), or that MuJoCo compiles, are read in a process of few
+rights.
 
 The operating system bounds its CPU time, memory and output. It has no environment variables but
 the loader's. It can read what lies in its `roots`, and Python refuses to it whatever else an audit
@@ -19,13 +20,13 @@ from typing import Any
 from torqued.common.errors import ModelError
 from torqued.kernels.formats.robot_file import RobotFile
 
-MEMORY = 1 << 30  # bytes, address space
+MEMORY = 2 << 30  # bytes, address space
 OUTPUT = 1 << 24  # bytes
 WAIT = 60.0  # s, where it does not compute: a pipe among its files
 
 START = f"import sys; sys.path[:] = sys.argv[2:]; import {__name__} as s; s.serve(sys.argv[1])"
 
-#: Folders that the process may read; it adds those of packages that it finds.
+#: Folders and files that the process may read; it adds packages that it finds, and meshes.
 roots: list[str] = []
 
 
@@ -34,10 +35,12 @@ def evaluated(
 ) -> dict[str, Any]:
     """What the module's `answer(request)` gives in seconds of CPU time, or a `ModelError`."""
     folder = None if file.folder is None else str(file.folder.resolve())
-    request = {**request, "text": file.text, "folder": folder, "seconds": seconds}
+    given = {"text": file.text, "source": file.source, "folder": folder, "seconds": seconds}
+    request = {**request, **given}
     options = ("-I", "-W", "ignore", "-X", "utf8", "-c", START, program, *filter(None, sys.path))
-    # Without the loader's paths some interpreters do not start.
+    # Without the loader's paths some interpreters do not start; threads of BLAS reserve memory.
     environment = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
+    environment["OPENBLAS_NUM_THREADS"] = "1"
     answer: dict[str, Any]
     # An anonymous file, because the limit on output holds for files only.
     with tempfile.TemporaryFile() as output:
@@ -55,9 +58,9 @@ def evaluated(
             answer = json.load(output)
         except (subprocess.SubprocessError, ValueError):
             limits = f"{MEMORY >> 20} MiB of memory, {OUTPUT >> 20} MiB of text"
-            answer = {"error": f"cannot be evaluated within {seconds} s of CPU time, {limits}"}
-    if "error" in answer:
-        raise ModelError(file.source, [answer["error"]])
+            answer = {"problems": [f"cannot be read within {seconds} s of CPU time, {limits}"]}
+    if "problems" in answer:
+        raise ModelError(file.source, answer["problems"])
     return answer
 
 
@@ -65,20 +68,22 @@ def serve(program: str) -> None:
     """In the process: one request from the standard input, one answer to the standard output."""
     import resource  # which not every system has
 
-    answer = importlib.import_module(program).answer
     request = json.load(sys.stdin)
     roots[:] = [request["folder"]] if request["folder"] else []
     output, sys.stdout = sys.stdout, open(os.devnull, "w")  # noqa: SIM115
     limits = {"CPU": request["seconds"], "AS": MEMORY, "FSIZE": OUTPUT, "NPROC": 0}
-    for name, limit in limits.items():
-        resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
-    sys.addaudithook(_guard)
     try:
+        answer = importlib.import_module(program).answer
+        for name, limit in limits.items():
+            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (limit, limit))
+        sys.addaudithook(_guard)
         found = answer(request)
     except MemoryError:
         raise
+    except ModelError as error:
+        found = {"problems": error.problems}
     except Exception as error:  # of the file, whatever it is
-        found = {"error": f"cannot be evaluated: {type(error).__name__}: {error}"[:500]}
+        found = {"problems": [f"cannot be evaluated: {type(error).__name__}: {error}"[:500]]}
     output.write(json.dumps(found))
     output.flush()
     os._exit(0)
@@ -95,10 +100,8 @@ def _guard(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_readable(path: Any) -> bool:
-    """Whether a file lies in a root, and no process could write on into it. A package.xml is read
-    to find out whose it is."""
+    """Whether a file lies in a root, and no process could write on into it."""
     if not isinstance(path, str | bytes | os.PathLike):
         return False
     real = Path(os.path.realpath(os.fsdecode(path)))
-    inside = real.name == "package.xml" or any(real.is_relative_to(root) for root in roots)
-    return inside and not real.is_fifo()
+    return any(real.is_relative_to(root) for root in roots) and not real.is_fifo()

@@ -27,6 +27,7 @@ stance = [{ type = "contact", frame = "foot", kind = "point" }]
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from torqued.common.errors import ModelError
 from torqued.kernels.formats.robot_file import RobotFile
@@ -45,8 +46,13 @@ def read_toml(file: RobotFile) -> Description:
     if kind != "description":
         problem = f"key 'format' is {shown(kind)}, expected 'description', or none for screws"
         raise ModelError(file.source, [problem])
+    return description_of(table, file.source)
+
+
+def description_of(table: dict[str, Any], source: str) -> Description:
+    """What `toml_writer.as_table` made a table of."""
     records = Records()
     description: Description = records.read(Description, table)
     if records.problems:
-        raise ModelError(file.source, records.problems)
-    return replace(description, source=file.source)
+        raise ModelError(source, records.problems)
+    return replace(description, source=source)

@@ -33,6 +33,17 @@ def to_toml(description: Description) -> str:
     return "\n".join(lines) + "\n"
 
 
+def as_table(value: Any) -> Any:
+    """A description, or what is in one, as tables, lists, numbers and texts."""
+    if is_dataclass(value):
+        value = _record(value)
+    if isinstance(value, Mapping):
+        return {key: as_table(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_table(item) for item in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def _lines(table: Mapping[str, Any]) -> list[str]:
     return [f"{_key(key)} = {_word(value)}" for key, value in table.items()]
 

@@ -35,7 +35,7 @@ def expanded(file: RobotFile) -> str:
 def _expanded(file: RobotFile) -> tuple[str, list[str]]:
     if not USED.search(file.text) and not file.arguments:
         return file.text, []
-    file.package("xacro", "xacro")
+    file.require("xacro", "xacro")
     request = {
         "name": os.path.basename(file.source),
         "arguments": {str(name): str(value) for name, value in file.arguments.items()},

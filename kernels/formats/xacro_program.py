@@ -68,7 +68,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         error: Any = raised
         while str(error).startswith("<class") and getattr(error, "exc", None):
             error = error.exc  # said once is enough
-        problem = "; ".join(map(str.strip, str(error).splitlines())) or type(error).__name__
+        problem = "; ".join(map(str.strip, str(error).splitlines()))
+        if not problem or problem.startswith(";"):  # an exception without a text
+            problem = f"{type(getattr(error, 'exc', None) or error).__name__}{problem}"
     else:
         unknown = ", ".join(sorted(arguments.keys() - declared.keys()))
         if not unknown:
@@ -78,7 +80,7 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         problem += f"; it declares the arguments {', '.join(declared) or '(none)'}"
     where = [f"file {file}" for file in xacro.filestack[1:][-1:]]
     where += [f"macro {macro.body.getAttribute('name')!r}" for macro in xacro.macrostack[-1:]]
-    return {"error": f"{problem[:500]} ({', '.join(where)})" if where else problem[:500]}
+    return {"problems": [f"{problem[:500]} ({', '.join(where)})" if where else problem[:500]]}
 
 
 def _checked(evaluate: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,10 +111,14 @@ def _finder(folder: str | None, paths: dict[str, list[str]]) -> Callable[[str], 
         about = re.compile(rf"<name>\s*{re.escape(name)}\s*</name>")
         for place in [*above, *(up / name for up in beside), *ros]:
             file = place / "package.xml"
-            if file.is_file() and about.search(file.read_text("utf-8", "replace")):
+            if not file.is_file():
+                continue
+            roots.append(str(file.resolve()))
+            if about.search(file.read_text("utf-8", "replace")):
                 # Where packages are installed as links, files lie with the linked package.xml.
                 roots.extend([str(place.resolve()), str(file.resolve().parent)])
                 return str(place)
+            roots.pop()
         sought = f"above {folder or 'a text'} and in {' and '.join(paths)}"
         raise SubstitutionException(f"package {name!r} (its package.xml) was not found {sought}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
@@ -10,7 +11,16 @@ import numpy as np
 
 from support.agreement import largest
 from torqued.kernels import Robot
+from torqued.kernels.formats.mjcf import described
+from torqued.kernels.formats.robot_file import RobotFile
+from torqued.kernels.formats.sources import opened
 from torqued.kernels.model.description import Array, Description
+
+
+def read_here(source: str | os.PathLike[str]) -> Description:
+    """The description of an MJCF text or file, compiled in this process, which takes less time."""
+    is_text = isinstance(source, str) and source.lstrip().startswith("<")
+    return described(RobotFile(str(source)) if is_text else opened(source))
 
 
 def robot_of(description: Description, mimic: str = "free") -> Robot:

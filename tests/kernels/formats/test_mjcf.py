@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from torqued.common.errors import ModelError
-from torqued.kernels.formats.sources import read_file, read_whole
+from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model.description import ROOT_JOINT, Description, Mimic
 
 pytest.importorskip("mujoco")
@@ -19,7 +19,7 @@ pytest.importorskip("mujoco")
 import mujoco
 
 from support.agreement import largest
-from support.mjcf_agreement import difference, relative, robot_of
+from support.mjcf_agreement import difference, read_here, relative, robot_of
 
 #: Relative to each quantity's size.
 AGREES = 1e-9
@@ -96,33 +96,33 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_dynamics_equal_mujocos(name):
-    assert difference(read_whole(CASES[name]), mujoco.MjModel.from_xml_string(CASES[name])) < AGREES
+    assert difference(read_here(CASES[name]), mujoco.MjModel.from_xml_string(CASES[name])) < AGREES
 
 
 def test_differences_are_found():
     """Of the comparison itself: another file is not the same robot."""
     other = mujoco.MjModel.from_xml_string(CASES["gravity"].replace("-.1", ".1"))
-    assert difference(read_whole(CASES["no gravity"]), other) > 0.01
+    assert difference(read_here(CASES["no gravity"]), other) > 0.01
     heavier = CASES["gravity"].replace('size=".1 .2 .3"', 'size=".1 .2 .31"', 1)
-    assert difference(read_whole(heavier), other) > AGREES
+    assert difference(read_here(heavier), other) > AGREES
 
 
 def test_base_floats_where_one_free_body_carries_all_that_moves():
-    floating = read_whole(model(f'<body name="table">{BOX}</body>{FLOATING}<site name="origin"/>'))
+    floating = read_here(model(f'<body name="table">{BOX}</body>{FLOATING}<site name="origin"/>'))
     assert (floating.base, floating.links[0].name) == ("floating", "base")
     assert "body 'table': does not move" in "".join(floating.notes)
     assert "site 'origin': does not move" in "".join(floating.notes)
     for text in (CASES["a free body beside an arm"], model(TWO)):
-        assert (read_whole(text).base, read_whole(text).links[0].name) == ("fixed", "world")
+        assert (read_here(text).base, read_here(text).links[0].name) == ("fixed", "world")
 
 
 def test_helper_links_stand_only_where_a_joint_does_not_go_through_the_origin():
-    names = [link.name for link in read_whole(CASES["several joints in a body"]).links]
+    names = [link.name for link in read_here(CASES["several joints in a body"]).links]
     assert [name for name in names if name.endswith("_link")] == [
         "turn_link", "slide_link", "ball_link", "joint3_link", "joint4_link"
     ]  # fmt: skip
     along = model(TWO.replace('axis="0 1 0"', 'axis="0 1 0" pos="0 .4 0"'))
-    assert [link.name for link in read_whole(along).links] == ["world", "one", "two", "tip"]
+    assert [link.name for link in read_here(along).links] == ["world", "one", "two", "tip"]
 
 
 def test_names_that_clash_or_lack_are_made():
@@ -130,7 +130,7 @@ def test_names_that_clash_or_lack_are_made():
         f'<body><joint/>{BOX}<site name="body2"/><site name="s"/>'
         f'<body name="s"><joint name="joint0"/>{BOX}</body><body>{BOX}</body></body>'
     )
-    description = read_whole(text)
+    description = read_here(text)
     names = [link.name for link in description.links]
     assert names == ["world", "body1", "s", "body3", "body2", "s_site"]
     assert len({joint.name for joint in description.joints}) == len(description.joints)
@@ -140,11 +140,11 @@ def test_names_that_clash_or_lack_are_made():
 
 def test_keyframes_are_postures_with_quaternions_x_y_z_w():
     key = '<keyframe><key name="home" qpos="1 2 3 0 0 .6 .8 4 5"/><key/></keyframe>'
-    postures = read_whole(model(FLOATING, tail=key)).postures
+    postures = read_here(model(FLOATING, tail=key)).postures
     assert list(postures) == ["home", "key1"]
     home = {ROOT_JOINT: (1.0, 2.0, 3.0, 0.0, 0.6, 0.8, 0.0), "one": (4.0,), "two": (5.0,)}
     assert postures["home"] == home
-    in_tree = read_whole(model(THROWN, tail=key)).postures["home"]
+    in_tree = read_here(model(THROWN, tail=key)).postures["home"]
     assert in_tree == {"joint0": home[ROOT_JOINT], "one": (4.0,), "two": (5.0,)}
 
 
@@ -167,10 +167,10 @@ DRIVES = [
 def test_efforts_are_those_of_actuators(drive, effort):
     tendon = '<tendon><fixed name="t"><joint joint="one" coef="2"/></fixed></tendon>'
     text = model(TWO, tail=f"{tendon}<actuator>{drive}</actuator>")
-    assert joint(read_whole(text), "one").limits.effort == effort
+    assert joint(read_here(text), "one").limits.effort == effort
     capped = text.replace('<joint name="one"', '<joint name="one" actuatorfrcrange="-2.5 2.5"')
     driven = min(effort, 2.5) if drive else math.inf
-    assert joint(read_whole(capped), "one").limits.effort == driven
+    assert joint(read_here(capped), "one").limits.effort == driven
 
 
 def joint(description: Description, name: str):
@@ -181,14 +181,14 @@ def test_actuators_of_plugins_drive_joints():
     plugin = '<extension><plugin plugin="mujoco.pid"><instance name="x"/></plugin></extension>'
     pid = '<plugin joint="one" plugin="mujoco.pid" instance="x" actdim="2" forcerange="-2 2"/>'
     keys = '<keyframe><key name="home" qpos="1 2" act="3 4" ctrl="5"/></keyframe>'
-    arm = read_whole(model(TWO, plugin, f"<actuator>{pid}</actuator>{keys}"))
+    arm = read_here(model(TWO, plugin, f"<actuator>{pid}</actuator>{keys}"))
     assert joint(arm, "one").limits.effort == 2.0
     assert "actuator 'actuator0': its gains and dynamics are not used" in arm.notes
     assert arm.postures["home"] == {"one": (1.0,), "two": (2.0,)}
 
 
 def test_joints_without_an_actuator_are_named_once():
-    arm = read_whole(model(TWO, tail='<actuator><motor joint="one" ctrlrange="-1 2"/></actuator>'))
+    arm = read_here(model(TWO, tail='<actuator><motor joint="one" ctrlrange="-1 2"/></actuator>'))
     assert joint(arm, "two").limits.effort == 0.0
     assert "joint 'two': no actuator drives it, so its effort limit is 0" in arm.notes
     assert "joint 'one': its efforts differ by direction; the limit is the smaller one" in arm.notes
@@ -196,8 +196,8 @@ def test_joints_without_an_actuator_are_named_once():
 
 def test_free_objects_have_no_motors():
     thrown = model(THROWN, tail='<actuator><motor joint="one"/></actuator>')
-    assert joint(read_whole(thrown), "joint0").limits.effort == 0.0
-    assert joint(read_whole(model(THROWN)), "joint0").limits.effort == math.inf
+    assert joint(read_here(thrown), "joint0").limits.effort == 0.0
+    assert joint(read_here(model(THROWN)), "joint0").limits.effort == math.inf
 
 
 def test_what_drives_a_follower_drives_its_leader():
@@ -206,17 +206,17 @@ def test_what_drives_a_follower_drives_its_leader():
     bodies = TWO + LINK.format("three", 0, "")
     motor = '<motor joint="three" forcerange="-1 1"/>'
     text = model(bodies, tail=f"<equality>{pairs}</equality><actuator>{motor}</actuator>")
-    assert joint(read_whole(text), "one").limits.effort == 6.0
+    assert joint(read_here(text), "one").limits.effort == 6.0
 
 
 def test_losses_and_limits_are_the_joints():
-    arm = read_whole(CASES["several joints in a body"])
+    arm = read_here(CASES["several joints in a body"])
     assert joint(arm, "turn").armature == 0.2 and joint(arm, "slide").damping == 3.0
     assert joint(arm, "ball").friction == 0.4 and joint(arm, "turn").type == "continuous"
-    rotor = joint(read_whole(CASES["an actuator's rotor"]), "one")
+    rotor = joint(read_here(CASES["an actuator's rotor"]), "one")
     assert rotor.armature == pytest.approx(1.8) and rotor.damping == pytest.approx(0.9)
     bent = model(TWO, '<compiler angle="degree"/><default><joint range="-90 45"/></default>')
-    limits = joint(read_whole(bent), "one").limits
+    limits = joint(read_here(bent), "one").limits
     assert (limits.lower, limits.upper) == pytest.approx((-math.pi / 2, math.pi / 4))
 
 
@@ -226,7 +226,7 @@ def test_armature_of_a_free_joint_is_noted_and_all_that_m_lacks(beside):
         FLOATING.replace("<freejoint", '<joint type="free" armature=".5" damping="1"')
         + beside.replace("tip", "z")
     )
-    description, compiled = read_whole(text), mujoco.MjModel.from_xml_string(text)
+    description, compiled = read_here(text), mujoco.MjModel.from_xml_string(text)
     assert any("'free': is free: its armature" in note for note in description.notes)
     view, data = robot_of(description).in_coordinates("mujoco"), mujoco.MjData(compiled)
     mujoco.mj_forward(compiled, data)
@@ -241,14 +241,14 @@ def test_linear_couplings_follow_from_deviations():
     bodies = bodies.replace('name="two" axis', 'name="two" ref="-.2" axis')
     pair = '<equality><joint joint1="one" joint2="two" polycoef=".1 2 0 0 0"/></equality>'
     text = model(bodies, tail=pair)
-    mimic = joint(read_whole(text), "one").mimic
+    mimic = joint(read_here(text), "one").mimic
     assert isinstance(mimic, Mimic) and (mimic.joint, mimic.multiplier) == ("two", 2.0)
     compiled = mujoco.MjModel.from_xml_string(text)
     data = mujoco.MjData(compiled)
     data.qpos[:] = mimic.multiplier * 0.7 + mimic.offset, 0.7
     mujoco.mj_forward(compiled, data)
     assert data.nefc == 1 and abs(data.efc_pos[0]) < 1e-12
-    assert robot_of(read_whole(text), mimic="follow").nv == 1
+    assert robot_of(read_here(text), mimic="follow").nv == 1
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_linear_couplings_follow_from_deviations():
 )
 def test_couplings_without_a_counterpart_are_noted(pairs, note):
     rest = f'<body name="m">{BOX}</body><body name="n">{BOX}</body>'
-    description = read_whole(model(rest + TWO, tail=f"<equality>{pairs}</equality>"))
+    description = read_here(model(rest + TWO, tail=f"<equality>{pairs}</equality>"))
     assert any(line.startswith("equality ") and note in line for line in description.notes)
     robot_of(description, mimic="follow")
 
@@ -289,7 +289,7 @@ def test_connections_have_mujocos_errors(hold, base):
         f'<body name="other">{base}{BOX}{TWO}</body>'
     )
     text = model(bodies, tail=f"<equality>{hold}</equality>")
-    description, compiled = read_whole(text), mujoco.MjModel.from_xml_string(text)
+    description, compiled = read_here(text), mujoco.MjModel.from_xml_string(text)
     (loop,) = description.constraints["equality0"]
     view, data = robot_of(description).in_coordinates("mujoco"), mujoco.MjData(compiled)
     rng = np.random.default_rng(0)
@@ -315,7 +315,7 @@ def test_what_is_not_read_is_named():
         '<tendon><fixed name="t" armature=".1"><joint joint="one" coef="1"/></fixed></tendon>'
         '<sensor><jointpos joint="one"/></sensor><contact/>',
     )
-    notes = "\n".join(read_whole(text).notes)
+    notes = "\n".join(read_here(text).notes)
     for words in (
         "joint 'one': its spring is not read",
         "body 'one': its gravity compensation is not read",
@@ -327,7 +327,7 @@ def test_what_is_not_read_is_named():
     many = model(
         SPREAD.replace('count="3"', 'count="20"').replace("<joint", '<joint stiffness="1"')
     )
-    assert " … and 32 more: its spring is not read" in "\n".join(read_whole(many).notes)
+    assert " … and 32 more: its spring is not read" in "\n".join(read_here(many).notes)
 
 
 MENAGERIE = os.environ.get("TORQUED_MENAGERIE", "")
@@ -344,6 +344,6 @@ def test_robots_of_the_menagerie_agree_or_are_refused_as_by_mujoco():
 
 
 def test_a_description_is_refused_when_its_numbers_are_none():
-    broken = replace(read_whole(model(TWO.replace('pos=".3 .1 0"', 'pos=".3 nan 0"', 1))))
+    broken = replace(read_here(model(TWO.replace('pos=".3 .1 0"', 'pos=".3 nan 0"', 1))))
     with pytest.raises(ModelError, match="joint 'one'"):
         robot_of(broken)

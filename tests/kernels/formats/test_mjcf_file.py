@@ -9,14 +9,13 @@ import pytest
 
 from torqued.common.errors import ModelError
 from torqued.kernels.formats import mjcf_file, mjcf_meshes
-from torqued.kernels.formats.sources import read_file, read_whole
 from torqued.kernels.model.description import Description
 
 pytest.importorskip("mujoco")
 
 import mujoco
 
-from support.mjcf_agreement import difference
+from support.mjcf_agreement import difference, read_here
 
 AGREES = 1e-9
 
@@ -47,12 +46,12 @@ def model(bodies: str, head: str = "") -> str:
 
 def problem(path: Path | str) -> str:
     with pytest.raises(ModelError) as caught:
-        read_file(path) if isinstance(path, Path) else read_whole(path)
+        read_here(path)
     return str(caught.value)
 
 
 def agreed(path: Path) -> Description:
-    description = read_file(path)
+    description = read_here(path)
     assert difference(description, mujoco.MjModel.from_xml_path(str(path))) < AGREES
     return description
 
@@ -75,7 +74,7 @@ def test_meshes_of_one_name_are_not_confused(tmp_path):
     masses = []
     for scale in ("1", "2", "1"):
         path = write(tmp_path, main=model(MESHED, head), part_obj=OBJ.replace(".3", scale))
-        masses.append(read_file(path).links[1].inertia.mass)
+        masses.append(read_here(path).links[1].inertia.mass)
     assert masses[0] == masses[2] == pytest.approx(masses[1] / 2.0)
 
 
@@ -160,40 +159,13 @@ def test_meshes_that_no_inertia_needs_may_be_missing(tmp_path, geoms):
     visual = '<default class="visual"><geom type="mesh" mesh="part" group="1" mass="0"/></default>'
     head = f'<default>{visual}</default><asset><mesh file="part.obj"/><material name="m"/></asset>'
     text = model('<geom type="mesh" mesh="part"/><body><joint/>' + geoms + "</body>", head)
-    lacking = read_file(write(tmp_path, main=text))
+    lacking = read_here(write(tmp_path, main=text))
     path = write(tmp_path, main=text, part_obj=OBJ)
     assert difference(lacking, mujoco.MjModel.from_xml_path(str(path))) < AGREES
 
 
-BOMBS = {
-    "makes 1e+09 elements, at most 20000": '<replicate count="{0}">' * 9
-    + "{1}"
-    + "</replicate>" * 9,
-    "makes 4e+06 elements": '<replicate count="1000000">{1}</replicate>',
-    "tags nest deeper than 300": "<body>" * 301 + "</body>" * 301,
-    "<attach> body 'a' is not above it": '<body name="a"><attach body="a" prefix="x"/></body>',
-}
-
-
-@pytest.mark.parametrize("message", BOMBS)
-def test_what_multiplies_elements_is_bounded(message):
-    text = model(BOMBS[message].format("0099", ARM.format("a")))
-    assert message in problem(text)
-
-
-def test_doubling_models_are_bounded(tmp_path):
-    asset = '<asset><model name="m" file="m{0}.xml"/></asset>'
-    twice = '<attach model="m" prefix="a"/><attach model="m" prefix="b"/>'
-    for k in range(20):
-        (tmp_path / f"m{k}.xml").write_text(model(twice, asset.format(k + 1)))
-    (tmp_path / "m20.xml").write_text(model(ARM.format("a")))
-    assert "at most 20000 are read" in problem(tmp_path / "m0.xml")
-    doubled = "".join(
-        f'<body name="b{k + 1}"><attach body="b{k}" prefix="{k}"/>'
-        f'<attach body="b{k}" prefix="_{k}"/></body>'
-        for k in range(20)
-    )
-    assert "at most 20000 are read" in problem(model(ARM.format("b0") + doubled))
+def test_tags_do_not_nest_without_end():
+    assert "tags nest deeper than 300" in problem(model("<body>" * 301 + "</body>" * 301))
 
 
 def test_files_in_circles_and_many_files_are_refused(tmp_path, monkeypatch):
@@ -215,11 +187,6 @@ def test_files_in_circles_and_many_files_are_refused(tmp_path, monkeypatch):
     assert "meshes have more than 10 bytes" in problem(path)
     monkeypatch.setattr(mjcf_file, "MAX_CHARACTERS", 10)
     assert "or 10 characters" in problem(path)
-
-
-def test_fine_meshes_are_refused():
-    head = '<asset><mesh name="part" builtin="supersphere" params="1e6 1 1"/></asset>'
-    assert "params: '1e6', allowed up to 200" in problem(model(MESHED, head))
 
 
 @pytest.mark.parametrize("tag", ["flexcomp", "flex", "composite", "bodyy"])
@@ -254,14 +221,14 @@ def test_faults_name_the_line_of_the_original_file(tmp_path):
 
 def test_nothing_is_written_and_warnings_are_notes(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    read = read_whole(model(ARM.format("a").replace('"box"', '"box" rgba="nan 0 0 0"')))
+    read = read_here(model(ARM.format("a").replace('"box"', '"box" rgba="nan 0 0 0"')))
     assert any("NaN" in note for note in read.notes)
     light = model(ARM.format("a"), '<compiler settotalmass="1"/>')
-    assert any("settotalmass" in note for note in read_whole(light).notes)
+    assert any("settotalmass" in note for note in read_here(light).notes)
     assert list(tmp_path.iterdir()) == [] and capfd.readouterr() == ("", "")
 
 
 def test_a_part_of_a_file_is_told_from_a_robot():
     part = '<mujoco><keyframe><key name="home" qpos="1 2"/></keyframe></mujoco>'
     with pytest.raises(ModelError, match="no bodies; is it a part that other files include"):
-        read_whole(part, "part.xml")
+        read_here(part)

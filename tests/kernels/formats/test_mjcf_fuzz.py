@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torqued.common.errors import ModelError
-from torqued.kernels.formats.sources import read_file
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description
 
 pytest.importorskip("mujoco")
+
+from support.mjcf_agreement import read_here
 
 JOINTS = """<mujoco><compiler angle="degree" eulerseq="zyx"/>
 <option gravity="1 2 -9"><flag gravity="enable"/></option>
@@ -88,7 +89,7 @@ def load(tmp_path_factory):
     def load(data: bytes) -> Description | ModelError:
         (folder / "robot.xml").write_bytes(data)
         try:
-            description = read_file(folder / "robot.xml")
+            description = read_here(folder / "robot.xml")
             check(description, accept_unphysical=True)
         except ModelError as error:
             assert error.problems

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.agreement import assert_agree, largest
+from support.mjcf_agreement import read_here
 from support.random_trees import ALL_TYPES, random_tree
 from torqued.kernels import ModelError, ModelWarning, Robot
 from torqued.kernels.formats.mjcf_writer import mjcf_and_notes, to_mjcf
-from torqued.kernels.formats.sources import read_whole
 from torqued.kernels.model.catalog import describe
 from torqued.kernels.model.description import (
     ROOT_JOINT,
@@ -141,7 +141,7 @@ def test_motors_tell_which_efforts_are_known(efforts, motors):
     joints = tuple(replace(joint, limits=Limits(effort=effort)) for joint, effort in joints)
     text, notes = mjcf_and_notes(replace(chain, base="floating", joints=joints))
     assert mujoco.MjModel.from_xml_string(text).nu == motors
-    read = [joint.limits.effort for joint in read_whole(text).joints]
+    read = [joint.limits.effort for joint in read_here(text).joints]
     assert read == (list(efforts) if any(efforts) else [np.inf] * 3)
     assert len([note for note in notes if "without motors" in note]) == (0 if any(efforts) else 3)
 
