@@ -38,6 +38,10 @@ class TorquedError(Exception):
     state: int | None = None
 
 
+#: Characters of a sentence, and sentences of a message.
+MAX_PROBLEM, MAX_PROBLEMS = 2000, 200
+
+
 class ModelError(TorquedError):
     """A robot description that cannot be used.
 
@@ -46,9 +50,14 @@ class ModelError(TorquedError):
 
     def __init__(self, source: str, problems: Sequence[str]) -> None:
         self.source = source
-        self.problems = tuple(problems)
+        self.problems = tuple(
+            text if len(text) <= MAX_PROBLEM else f"{text[: MAX_PROBLEM - 1]}…" for text in problems
+        )
         count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        super().__init__("\n  - ".join([f"{source}: {count}", *self.problems]))
+        lines = [f"{source}: {count}", *self.problems[:MAX_PROBLEMS]]
+        if len(self.problems) > MAX_PROBLEMS:
+            lines.append(f"… and {len(self.problems) - MAX_PROBLEMS} more")
+        super().__init__("\n  - ".join(lines))
 
 
 class InputError(TorquedError, ValueError):

@@ -140,7 +140,7 @@ def shown(value: Any) -> str:
     """A value in an error message, shortened."""
     try:
         text = repr(value)
-    except (ValueError, RecursionError):  # more digits than Python writes, or nested too deeply
+    except Exception:  # more digits than Python writes, nested too deeply, or of somebody's class
         text = f"a {type(value).__name__}"
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 

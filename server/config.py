@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,10 +24,12 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from torqued.client.endpoints import default_folder, host_and_port
-from torqued.common.errors import TorquedError
+from torqued.common.errors import ModelError, TorquedError
 from torqued.kernels import Robot
 from torqued.kernels.control.laws import LAWS
 from torqued.kernels.formats.sources import standalone
+from torqued.kernels.formats.toml_records import toml_table
+from torqued.kernels.formats.xml_file import read_text
 from torqued.kernels.input_checks import shown, similar
 from torqued.kernels.model import catalog
 from torqued.kernels.model.catalog import is_file
@@ -259,9 +260,9 @@ OPTIONS = {"robot.model": "--robot"}  # others by their keys
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:  # UnicodeDecodeError among them
-        raise ConfigError(str(file), [f"cannot be read as TOML: {error}"]) from None
+        return toml_table(read_text(file), str(file))
+    except ModelError as error:
+        raise ConfigError(str(file), error.problems) from None
 
 
 def _name(place: tuple[str, ...], sources: Mapping[str, str]) -> tuple[str, str]:

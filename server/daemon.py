@@ -93,6 +93,7 @@ class Daemon:
         checked_spin(spin, MAX_SPINNING / rate)  # before there is anything to undo
         self.robot = robot
         self.source = source  # to load the robot again
+        self.newest_reload: object = None  # worker/reload.py
         self.endpoints = endpoints
         self.cpu = cpu  # the loop's, where it has one
         self.laws = laws  # compiled before it is ready

@@ -6,6 +6,7 @@ What is wrong is `...` in an instance; a file with faults is refused.
 from __future__ import annotations
 
 import math
+import re
 import sys
 import tomllib
 from collections.abc import Mapping
@@ -29,12 +30,18 @@ CONSTRAINTS: dict[str, type] = {"contact": Contact, "loop": Loop}
 LARGEST = sys.float_info.max
 
 
+#: Their time and memory are quadratic.
+_LONG_KEY = re.compile(r"""(?:\.(?:"[^"\n]*"|'[^'\n]*'|[^.,=#"'\n])+){64}""")
+
+
 class Wrong(Exception):
     """A value of another kind; the text says what is expected."""
 
 
 def toml_table(text: str, source: str) -> dict[str, Any]:
     """The table of a TOML text."""
+    if _LONG_KEY.search(text):
+        raise ModelError(source, ["has a key of more than 64 parts"])
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:

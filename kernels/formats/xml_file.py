@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 INFINITE = re.compile(r"[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 
+#: Of a file.
+MAX_BYTES = 10_000_000
+
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a UTF-8 file; a `ModelError` that names the file when there is none."""
@@ -38,6 +41,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
         # A pipe or device could block or never end.
         if Path(source).exists() and not Path(source).is_file():
             raise ModelError(source, ["is a directory or device, not a file"])
+        if (size := os.path.getsize(source)) > MAX_BYTES:
+            raise ModelError(source, [f"has {size} bytes, at most {MAX_BYTES} are read"])
         return Path(source).read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
         raise ModelError(source, ["no such file"]) from None

@@ -17,7 +17,9 @@ from torqued.common.errors import InputError
 from torqued.common.rotation import check_pose
 from torqued.kernels.input_checks import known_keys, known_name, numbers, sequence, shown
 from torqued.kernels.model.catalog import describe
+from torqued.kernels.model.checks import check
 from torqued.kernels.model.checks_joint import ROUNDING
+from torqued.kernels.model.compound import taken_apart
 from torqued.kernels.model.description import ROOT_JOINT, Description, Joint, Pose
 from torqued.kernels.model.model import Model
 from torqued.kernels.model.rotations import rotation_from_rpy
@@ -38,7 +40,8 @@ def with_attached(description: Description, given: Any) -> Description:
         rpy = numbers(f"{field}.rpy", entry.get("rpy", np.zeros(3)), (3,))
         pose = Pose(rotation_from_rpy(*rpy), position)
         prefix = entry.get("prefix", "")
-        other = describe(entry["model"])
+        other = taken_apart(describe(entry["model"]))
+        check(other, accept_unphysical=True)  # by its own name
         description = joined(description, other, entry.get("frame"), pose, prefix, field)
     return description
 

@@ -25,8 +25,11 @@ from torqued.kernels.model.checks_joint import (
 from torqued.kernels.model.checks_mass import check_inertia, check_motions, check_numbers
 from torqued.kernels.model.checks_tree import check_tree
 from torqued.kernels.model.checks_units import check_units
-from torqued.kernels.model.description import Description
+from torqued.kernels.model.description import JOINT_SIZES, Description
 from torqued.kernels.model.diagnostics import Findings
+
+#: What a model may have: its time is quadratic in links, its memory in degrees of freedom.
+MAX_LINKS, MAX_DOFS = 10_000, 2000
 
 
 def check(
@@ -42,6 +45,17 @@ def check(
     inertias with negative eigenvalues are warnings: inverse dynamics, M and C then exist, while
     forward dynamics may not.
     """
+    sizes = {
+        "links": (len(description.links), MAX_LINKS),
+        "joints": (len(description.joints), MAX_LINKS),
+        "degrees of freedom": (
+            sum(JOINT_SIZES.get(joint.type, (0, 0))[1] for joint in description.joints),
+            MAX_DOFS,
+        ),
+    }
+    for what, (size, most) in sizes.items():
+        if size > most:
+            raise ModelError(description.source, [f"has {size} {what}, at most {most} are allowed"])
     findings = Findings(warnings=list(description.notes))
     check_tree(description, findings)
     for joint in description.joints:

@@ -51,6 +51,9 @@ def corrected(
         found |= {name: replace(found[name], effort=0.0) for name in idle}
     changed = tuple(replace(x, limits=found.get(x.name, x.limits)) for x in description.joints)
     own = {**description.postures, **map_or_none("postures", postures)}
+    for name in own:
+        if not isinstance(name, str):
+            raise InputError(f"postures: {shown(name)} is not a posture's name", "postures")
     checked = {name: _posture(f"postures.{name}", description, own[name], faults) for name in own}
     notes = [
         f"posture {name!r}: {joint} at {q[0]:g} is beyond its limits {at.lower:g} to {at.upper:g}"
@@ -68,7 +71,7 @@ def _limits(field: str, old: Limits, given: Any) -> Limits:
         raise InputError(f"{field}: {shown(given)}, expected {wanted}", field, None, wanted)
     known_keys(field, given, LIMITS)
     for key, value in given.items():
-        if not is_number(value) and value not in (math.inf, -math.inf):
+        if not is_number(value) and not (isinstance(value, float) and math.isinf(value)):
             wanted = "a number; inf where nothing is known"
             raise InputError(f"{field}.{key}: {shown(value)}, expected {wanted}", field)
     return replace(old, **{key: float(value) for key, value in given.items()})

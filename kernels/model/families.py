@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from torqued.kernels.input_checks import choice, whole_number
+from torqued.kernels.model.checks import MAX_DOFS
 from torqued.kernels.model.description import Array, Description, Inertia, Joint, Limits, Link, Pose
 from torqued.kernels.model.rotations import rotation_from_quaternion
 
@@ -21,10 +22,6 @@ LEGS = {
     "biped": ("left", "right"),
     "quadruped": ("front_left", "front_right", "hind_left", "hind_right"),
 }
-
-
-#: Maximum number of joints, so that a name cannot take all memory.
-MAX_DOFS = 2000
 
 
 def family(kind: str, dofs: int, seed: int = 0) -> Description:

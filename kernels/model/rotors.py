@@ -62,13 +62,13 @@ def reflected(given: Any) -> float:
     """kg m² that a joint feels; ValueError in words for what is not a rotor."""
     if not isinstance(given, Mapping):
         if not is_number(given):
-            raise ValueError(f"{given!r} is not a finite number")
+            raise ValueError(f"{shown(given)} is not a finite number")
         return float(given)
-    if sorted(given) != sorted(MOTOR):
+    if set(given) != set(MOTOR):
         raise ValueError(f"has {', '.join(map(str, given))}, expected {' and '.join(MOTOR)}")
     for key in MOTOR:
         if not is_number(given[key]):
-            raise ValueError(f"{key} {given[key]!r} is not a finite number")
+            raise ValueError(f"{key} {shown(given[key])} is not a finite number")
     if given["gear_ratio"] == 0.0:
         raise ValueError("gear_ratio is 0, expected turns of the motor per turn of the joint")
     inertia, ratio = float(given["motor_inertia"]), float(given["gear_ratio"])
@@ -102,5 +102,5 @@ def rotor_notes(description: Description) -> tuple[str, ...]:
 def is_number(value: Any) -> bool:
     try:
         return not isinstance(value, bool) and math.isfinite(value)
-    except (TypeError, OverflowError):
+    except (TypeError, ValueError, OverflowError):
         return False

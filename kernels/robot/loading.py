@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self, Unpack
 
+import numpy as np
+
 from torqued.common.errors import InputError, ModelError, ModelWarning
 from torqued.kernels.formats.sources import checked_path, read_file, read_whole
-from torqued.kernels.input_checks import choice, numbers, shown
+from torqued.kernels.input_checks import choice, map_or_none, numbers, shown
 from torqued.kernels.model.assemble import assemble, root_joint_name
 from torqued.kernels.model.attach import with_attached
 from torqued.kernels.model.catalog import (
@@ -185,8 +187,11 @@ def model_of(
     if not isinstance(description, Description):
         wanted = "a Description"
         raise InputError(f"description: {shown(description)}, expected {wanted}", "description")
-    if arguments:
-        raise InputError(f"arguments {list(arguments)} are for xacro files", "arguments")
+    if given_arguments := [*map_or_none("arguments", arguments)]:
+        raise InputError(f"arguments {shown(given_arguments)} are for xacro files", "arguments")
+    for name, value in {"strict": strict, "accept_unphysical": accept_unphysical}.items():
+        if not isinstance(value, bool | np.bool_):
+            raise InputError(f"{name} is {shown(value)}, expected true or false", name)
     said = description.base if base is None else choice("base", base, BASES)
     base = said or "fixed"
     choice("mimic", mimic, ("follow", "free"))

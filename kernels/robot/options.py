@@ -4,16 +4,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from torqued.common.errors import InputError, ModelError
 from torqued.kernels.formats.sources import checked_path
+from torqued.kernels.formats.toml_records import toml_table
+from torqued.kernels.formats.xml_file import read_text
 from torqued.kernels.input_checks import shown, similar
 from torqued.kernels.model.catalog import FAMILIES, check_name, family_name, is_file
-from torqued.kernels.model.families import MAX_DOFS
+from torqued.kernels.model.checks import MAX_DOFS
 from torqued.kernels.model.lock import Locked
 
 BASES = ("fixed", "floating")
@@ -126,8 +127,8 @@ def is_configuration(name: str) -> bool:
     if not name.lower().endswith(".toml") or not is_file(Path(name)):
         return False
     try:
-        table = tomllib.loads(Path(name).read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError):  # the reader says what is wrong
+        table = toml_table(read_text(name), name)
+    except ModelError:  # the reader says what is wrong
         return False
     return "robot" in table or any(key in table for key in SOURCES)
 
@@ -135,10 +136,7 @@ def is_configuration(name: str) -> bool:
 def read_options(path: Any) -> dict[str, Any]:
     """The keys of a configuration file, which are right, and its source as `model`."""
     source = checked_path(path)
-    try:
-        loaded = tomllib.loads(Path(source).read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:  # not to be opened, no text, no TOML
-        raise ModelError(source, [f"cannot be read as TOML: {error}"]) from None
+    loaded = toml_table(read_text(source), source)
     given: Any = loaded.get("robot", loaded)
     folder = Path(source).parent
     if problems := option_problems(given, folder):

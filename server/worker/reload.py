@@ -28,7 +28,7 @@ log = logging.getLogger("torqued")
 
 
 class Reload:
-    """One request to reload the robot. Belongs to the main thread."""
+    """One request to reload the robot; the newest counts. Belongs to the main thread."""
 
     def __init__(self, daemon: Daemon, pending: PendingReply) -> None:
         self.daemon = daemon
@@ -41,6 +41,7 @@ class Reload:
             if source is None:
                 raise errors.error("bad_model", "this daemon's robot does not come from a file")
             self.daemon.servo.require_unused()
+            self.daemon.newest_reload = self
             body = codec.encode(asdict(source))
             self.daemon.worker.submit(
                 Job(
@@ -58,6 +59,8 @@ class Reload:
             self.pending.send(body, head["code"])
             return
         try:
+            if self.daemon.newest_reload is not self:
+                raise errors.error("busy", "a newer reload has begun meanwhile")
             result = self._take(Robot(unpack(body.bytes)))
             self.pending.send(success(self.pending.identity, result | {"restart": head["restart"]}))
         except Exception as error:

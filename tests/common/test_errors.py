@@ -25,6 +25,12 @@ def test_refusal_is_caught_as_the_error_that_a_kernel_raises(code, kind):
     assert (caught.value.code, caught.value.field, str(caught.value)) == (code, "q", "q: wrong")
 
 
+def test_sentences_of_a_report_are_bounded():
+    error = ModelError("robot.urdf", ["x" * 10**6] * 10**3)
+    assert len(error.problems) == 1000
+    assert len(str(error)) < 500_000 and str(error).endswith("x…\n  - … and 800 more")
+
+
 @pytest.mark.parametrize(
     "raised, code",
     [

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.random_trees import random_tree
-from torqued.kernels import ModelError
+from torqued.kernels import ModelError, Robot
 from torqued.kernels.constraints.types import Loop
 from torqued.kernels.contacts.types import Contact
 from torqued.kernels.formats.sources import read_whole
+from torqued.kernels.formats.toml_records import toml_table
 from torqued.kernels.formats.toml_writer import to_toml
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description, Joint, Link, LockedJoint, Mimic
@@ -148,6 +149,21 @@ def test_faults_are_named(old, new, message):
         read_whole(text.replace(old, new, 1), "robot.toml")
     assert message in str(caught.value)
     assert str(caught.value).startswith("robot.toml: ")
+
+
+@pytest.mark.parametrize("part", [".a", " . a", '."a.b"', ".'a, b'"])
+def test_keys_without_end_are_refused_before_they_take_memory(part):
+    with pytest.raises(ModelError, match="has a key of more than 64 parts"):
+        read_whole(f"a{part * 100_000} = 1", "robot.toml")
+    numbers = "# " + "." * 100 + f"\nx = [{', '.join(['0.5'] * 100)}]\n{'.'.join('a' * 20)} = 1\n"
+    assert toml_table(numbers, "robot.toml")["x"] == [0.5] * 100
+
+
+def test_files_without_end_are_refused_unread(tmp_path):
+    with open(tmp_path / "robot.toml", "wb") as file:
+        file.truncate(20 << 30)
+    with pytest.raises(ModelError, match=r"has \d+ bytes, at most 10000000 are read"):
+        Robot.load(tmp_path / "robot.toml")
 
 
 def test_all_faults_come_in_one_report():

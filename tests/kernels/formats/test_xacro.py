@@ -160,6 +160,7 @@ def test_folder_without_package_xml_is_no_package(tmp_path):
         "${xacro.load_yaml('SECRET')}",
         "<xacro:include filename='SECRET'/>",
         "<xacro:include filename='SECRET' optional='true'/>",
+        "<xacro:include filename='PACKAGE'/>",
         "<xacro:include filename='../secret.xacro'/>",
         "<xacro:include filename='link.xacro'/>",
     ],
@@ -168,7 +169,9 @@ def test_nothing_outside_of_the_folder_is_in_reach(tmp_path, expression):
     secret = written(tmp_path, {"secret.xacro": f"{HEAD}<link name='plan'/></robot>"})
     (tmp_path / "arm").mkdir()
     (tmp_path / "arm/link.xacro").symlink_to(secret / "secret.xacro")
+    (secret / "package.xml").write_text("<package><name>plan</name></package>")
     expression = expression.replace("SECRET", str(secret / "secret.xacro"))
+    expression = expression.replace("PACKAGE", str(secret / "package.xml"))
     said = problem(expression, tmp_path / "arm")
     assert "plan" not in said
     reasons = ("not allowed", "not defined", "not read", "allowed:")

@@ -1,5 +1,6 @@
 """Two robots as one tree."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from support.agreement import assert_agree
 from torqued.kernels import Contact, InputError, Loop, ModelError, Robot
+from torqued.kernels.formats.toml_writer import to_toml
 from torqued.kernels.formats.urdf_writer import to_urdf
 from torqued.kernels.model.description import Joint, Pose
 from torqued.kernels.model.families import family
@@ -129,6 +131,31 @@ def test_names_that_make_no_sense_are_refused(frame, prefix, problem):
 def test_entries_of_a_configuration_are_checked(entry, problem):
     with pytest.raises((InputError, ModelError), match=problem):
         Robot.from_description(ARM, attach=[entry])
+
+
+FAULTY = {
+    "<robot name='r'/>": r"other.urdf: 1 problem\n  - robot: has no links",
+    "<robot name='r'><link name='a'/><link name='b'/></robot>": "other.urdf: .*has 2 roots",
+}
+
+
+@pytest.mark.parametrize("text", FAULTY)
+def test_faults_of_the_other_file_are_told_by_its_name(tmp_path, text):
+    (tmp_path / "other.urdf").write_text(text)
+    entry = {"model": str(tmp_path / "other.urdf"), "frame": TIP, "prefix": "t_"}
+    with pytest.raises(ModelError, match=re.compile(FAULTY[text], re.DOTALL)):
+        Robot.from_description(ARM, attach=[entry])
+
+
+def test_joints_of_several_motions_come_along(tmp_path):
+    """As those of the robot that carries them."""
+    motions = tuple(("revolute", axis) for axis in np.eye(3)[:2])
+    hip = replace(ARM.joints[0], type="generic", motions=motions)
+    other = replace(ARM, joints=(hip, *ARM.joints[1:]))
+    (tmp_path / "other.toml").write_text(to_toml(other))
+    entry = {"model": str(tmp_path / "other.toml"), "frame": TIP, "prefix": "t_"}
+    robot = Robot.from_description(ARM, attach=[entry])
+    assert robot.nv == 7 and "t_joint_1_1" in robot.joint_names
 
 
 def test_robot_that_was_changed_is_refused():

@@ -21,7 +21,8 @@ from support.model_cases import (
     three,
     warning,
 )
-from torqued.kernels.model.checks import check
+from torqued.common.errors import ModelError
+from torqued.kernels.model.checks import MAX_DOFS, MAX_LINKS, check
 from torqued.kernels.model.description import Limits, Link, Mimic, Pose
 
 
@@ -35,9 +36,18 @@ def test_robot_without_joints_is_sound():
 
 def test_chain_longer_than_the_python_stack_is_checked():
     balanced = replace(SOLID, com=np.zeros(3))
-    links = {str(n): balanced for n in range(5000)}
-    joints = [joint(f"j{n}", str(n), str(n + 1)) for n in range(4999)]
+    links = {str(n): balanced for n in range(MAX_DOFS + 1)}
+    joints = [joint(f"j{n}", str(n), str(n + 1)) for n in range(MAX_DOFS)]
     assert check(robot(links, *joints)) == ()
+    more = [*joints, joint("more", "0", "end")]
+    with pytest.raises(ModelError, match="has 2001 degrees of freedom, at most 2000 are allowed"):
+        check(robot({**links, "end": balanced}, *more))
+
+
+def test_links_without_end_are_refused_at_once():
+    links = {str(n): SOLID for n in range(MAX_LINKS + 1)}
+    with pytest.raises(ModelError, match="has 10001 links, at most 10000 are allowed"):
+        check(robot(links))
 
 
 TREE_FAULTS = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 from support import junk
 from torqued.kernels import Contact, Custom, ModelWarning, Robot, Target, TorquedError, Wrench
 from torqued.kernels.charts.charted_robot import ChartedRobot
-from torqued.kernels.model.families import MAX_DOFS
+from torqued.kernels.model.checks import MAX_DOFS
+from torqued.kernels.robot.options import RobotOptions
 
 ROBOTS = {
     "biped": Robot.family("biped", 4),
@@ -163,6 +165,35 @@ def test_loading_junk_is_refused(load, option, value):
     with suppress(TorquedError), warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         getattr(Robot, load)(first if options else value, **options)
+
+
+class Silent:
+    def __repr__(self):
+        raise OSError
+
+
+def nested(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("option", sorted(RobotOptions.__annotations__))
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(np.array([1.0, 2.0, 3.0]), nested(3000), Silent(), Decimal("sNaN"), "no", 7.0),
+        *({"joint_1": {"upper": np.array([1.0, 2.0])}}, {"joint_1": {1: 2, "gear_ratio": 3}}),
+        *({"joint_1": Decimal("sNaN")}, {"joint_1": nested(3000)}, {None: {}}, {1: {}}, [Silent()]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_options_of_junk_are_refused(option, value):
+    with suppress(TorquedError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        robot = Robot.load("chain3", **{option: value})
+        assert all(isinstance(name, str) for name in robot.postures)
 
 
 @many

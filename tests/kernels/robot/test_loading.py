@@ -215,7 +215,7 @@ class TestConfig:
     def test_file_that_is_no_text_is_one_error(self, tmp_path):
         path = tmp_path / "robot.toml"
         path.write_bytes(b"\xff\xfe\x00")
-        with pytest.raises(ModelError, match="cannot be read as TOML"):
+        with pytest.raises(ModelError, match="is not UTF-8 text"):
             Robot.from_config(path)
         with pytest.raises(ModelError, match=r"nothing\.toml"):
             Robot.from_config(tmp_path / "nothing.toml")

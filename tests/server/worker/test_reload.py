@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from support.in_thread import InThread
 from support.standstill import standing_still
 from torqued.client import Client, errors
 from torqued.kernels import Robot
+from torqued.server.worker.reload import Reload
+from torqued.server.worker.source import Source
 
 pytestmark = pytest.mark.slow
 
@@ -139,6 +142,24 @@ def test_session_opened_while_the_robot_is_loaded_keeps_its_robot(daemon, file):
         assert session.step([0.1, 0.1], [0.0, 0.0]).status == 0
         assert client.hello().nv == 2
         session.close()
+
+
+def test_older_reload_that_ends_later_is_dropped():
+    jobs, refused = [], []
+    daemon = SimpleNamespace(
+        source=Source(None, {}),
+        servo=SimpleNamespace(require_unused=lambda: None),
+        worker=SimpleNamespace(submit=jobs.append),
+    )
+    pending = SimpleNamespace(client=0, identity=0, refuse=refused.append)
+    older, newer = Reload(daemon, pending), Reload(daemon, pending)
+    older.begin()
+    newer.begin()
+    taken = []
+    newer._take = older._take = taken.append
+    jobs[0].finish({"ok": True}, None)
+    assert [str(error) for error in refused] == ["a newer reload has begun meanwhile"]
+    assert not taken
 
 
 def test_abandoned_session_does_not_stand_in_the_way(another, file):
