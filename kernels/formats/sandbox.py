@@ -13,7 +13,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,7 @@ def evaluated(
     environment["OPENBLAS_NUM_THREADS"] = "1"
     answer: dict[str, Any]
     # An anonymous file, because the limit on output holds for files only.
-    with tempfile.TemporaryFile() as output:
+    with os.fdopen(os.memfd_create("answer"), "w+b") as output:
         try:
             subprocess.run(
                 [sys.executable, *options],
