@@ -227,8 +227,7 @@ def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, 
     robot = daemon.robot
     compiled = summary.kernels - summary.from_cache
     state = f"{compiled} compiled" if compiled else "all from the cache"
-    said = "base" in config.robot.options or robot.model.description.base
-    unsaid = config.robot.is_file and not said
+    unsaid = config.robot.is_file and not robot.model.description.base
     lines = {
         "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom"
         + ("; use --base floating if it moves freely" if unsaid else ""),
