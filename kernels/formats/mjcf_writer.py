@@ -112,6 +112,9 @@ class _Writer:
             moments = ", ".join(f"{moment:.6g}" for moment in w)
             problem = f"MuJoCo refuses the principal moments {moments} of all that is fixed to it"
             self.problems.append(f"link {link!r}: {problem}")
+        if inertia.mass < MIN_VALUE:
+            note = f"gets {MIN_VALUE:g} kg, since MuJoCo moves no body without mass"
+            self.notes.append(f"link {link!r}: {note}")
         w, mass = np.maximum(w, MIN_VALUE), max(float(inertia.mass), MIN_VALUE)
         w[2] = min(w[2], w[0] + w[1])
         element = SubElement(body, "inertial", pos=spelled(inertia.com), mass=repr(mass))
@@ -148,6 +151,9 @@ class _Writer:
                 self._write_motors(name, effort, DOFS[kind])
         if ranged and limits.lower == limits.upper:
             self.notes.append(f"joint {joint.name!r}: equal limits are none in MJCF")
+        if 0.0 < effort < math.inf and (joint.mimic or parts[0][0] == "ball"):
+            what = "a joint that follows" if joint.mimic else "a ball joint"
+            self.notes.append(f"joint {joint.name!r}: effort of {what}, which is not read back")
         if joint.mimic is None and effort == 0.0 and not self.driven:
             self.notes.append(f"joint {joint.name!r}: effort 0, but without motors MJCF has none")
         if joint.mimic is not None:

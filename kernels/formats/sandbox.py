@@ -22,6 +22,8 @@ from torqued.kernels.formats.robot_file import RobotFile
 MEMORY = 2 << 30  # bytes, address space
 OUTPUT = 1 << 24  # bytes
 WAIT = 60.0  # s, where it does not compute: a pipe among its files
+#: Exit status where Python could not start, and where memory or output was not enough.
+FAILED, LIMIT = 1, 3
 
 START = f"import sys; sys.path[:] = sys.argv[2:]; import {__name__} as s; s.serve(sys.argv[1])"
 
@@ -36,28 +38,37 @@ def evaluated(
     folder = None if file.folder is None else str(file.folder.resolve())
     given = {"text": file.text, "source": file.source, "folder": folder, "seconds": seconds}
     request = {**request, **given}
-    options = ("-I", "-W", "ignore", "-X", "utf8", "-c", START, program, *filter(None, sys.path))
+    paths = [str(path) or os.curdir for path in sys.path]
+    options = ("-I", "-W", "ignore", "-X", "utf8", "-c", START, program, *paths)
     # Without the loader's paths some interpreters do not start; threads of BLAS reserve memory.
     environment = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
     environment["OPENBLAS_NUM_THREADS"] = "1"
-    answer: dict[str, Any]
-    # An anonymous file, because the limit on output holds for files only.
-    with os.fdopen(os.memfd_create("answer"), "w+b") as output:
-        try:
-            subprocess.run(
+    try:
+        # An anonymous file, because the limit on output holds for files only.
+        with os.fdopen(os.memfd_create("answer"), "w+b") as output:
+            ended = subprocess.run(
                 [sys.executable, *options],
                 input=json.dumps(request).encode(),
                 stdout=output,
                 stderr=subprocess.DEVNULL,
                 env=environment,
                 timeout=WAIT,
-                check=True,
             )
             output.seek(0)
-            answer = json.load(output)
-        except (subprocess.SubprocessError, ValueError):
-            limits = f"{MEMORY >> 20} MiB of memory, {OUTPUT >> 20} MiB of text"
-            answer = {"problems": [f"cannot be read within {seconds} s of CPU time, {limits}"]}
+            text = output.read()
+            has_failed = ended.returncode == FAILED
+    except subprocess.TimeoutExpired:
+        text, has_failed = b"", False
+    except (OSError, TypeError, ValueError) as error:
+        raise ModelError(file.source, [f"no process can read it: {error}"]) from None
+    try:
+        answer: dict[str, Any] = json.loads(text)
+    except ValueError:
+        limits = f"{MEMORY >> 20} MiB of memory, {OUTPUT >> 20} MiB of text"
+        problem = f"cannot be read within {seconds} s of CPU time, {limits}"
+        if has_failed:
+            problem = f"no process can read it: {sys.executable} does not find torqued"
+        answer = {"problems": [problem]}
     if "problems" in answer:
         raise ModelError(file.source, answer["problems"])
     return answer
@@ -78,13 +89,19 @@ def serve(program: str) -> None:
         sys.addaudithook(_guard)
         found = answer(request)
     except MemoryError:
-        raise
+        os._exit(LIMIT)
     except ModelError as error:
-        found = {"problems": error.problems}
+        own = error.source == request["source"]
+        found = {
+            "problems": [text if own else f"{error.source}: {text}" for text in error.problems]
+        }
     except Exception as error:  # of the file, whatever it is
         found = {"problems": [f"cannot be evaluated: {type(error).__name__}: {error}"[:500]]}
-    output.write(json.dumps(found))
-    output.flush()
+    try:
+        output.write(json.dumps(found))
+        output.flush()
+    except (OSError, MemoryError):
+        os._exit(LIMIT)
     os._exit(0)
 
 

@@ -6,9 +6,7 @@ What is wrong is `...` in an instance; a file with faults is refused.
 from __future__ import annotations
 
 import math
-import re
 import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
@@ -20,18 +18,20 @@ import numpy as np
 from torqued.common.errors import ModelError
 from torqued.kernels.constraints.types import Loop
 from torqued.kernels.contacts.types import Contact
+from torqued.kernels.formats.robot_file import RobotFile
+from torqued.kernels.formats.sandbox import evaluated
+from torqued.kernels.formats.toml_program import answer
 from torqued.kernels.input_checks import shown
 from torqued.kernels.model.description import Array
 
 #: Kinds of constraints, by the key `type` of their tables.
 CONSTRAINTS: dict[str, type] = {"contact": Contact, "loop": Loop}
 
+#: Characters of a text that no key makes expensive; of a longer one, seconds.
+SHORT, CPU_SECONDS = 10_000, 3
+
 #: Of a number: whole ones of TOML have no end.
 LARGEST = sys.float_info.max
-
-
-#: Their time and memory are quadratic.
-_LONG_KEY = re.compile(r"""(?:\.(?:"[^"\n]*"|'[^'\n]*'|[^.,=#"'\n])+){64}""")
 
 
 class Wrong(Exception):
@@ -39,13 +39,16 @@ class Wrong(Exception):
 
 
 def toml_table(text: str, source: str) -> dict[str, Any]:
-    """The table of a TOML text."""
-    if _LONG_KEY.search(text):
-        raise ModelError(source, ["has a key of more than 64 parts"])
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ModelError(source, [f"cannot be read as TOML: {error}"]) from None
+    """The table of a TOML text; a long one is parsed in a process of few rights."""
+    if len(text) <= SHORT:
+        found = answer({"text": text})
+        if "problems" in found:
+            raise ModelError(source, found["problems"])
+    else:
+        file = RobotFile(text, source)
+        found = evaluated(file, "torqued.kernels.formats.toml_program", {}, CPU_SECONDS)
+    table: dict[str, Any] = found["table"]
+    return table
 
 
 @cache

@@ -75,6 +75,13 @@ def test_mujocos_libraries_print_nothing(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+def test_faults_of_included_files_name_them(tmp_path):
+    (tmp_path / "robot.xml").write_text('<mujoco><include file="part.xml"/></mujoco>')
+    (tmp_path / "part.xml").write_text("<x>\n\n</y></x>")
+    with pytest.raises(ModelError, match=r"part\.xml: malformed XML at line 3"):
+        read_file(tmp_path / "robot.xml")
+
+
 def test_numbers_that_are_none_are_faults():
     heavy = '<inertial pos="0 0 0" mass="1e300" diaginertia="1e300 1e300 1e300"/><geom'
     with pytest.raises(ModelError, match=r"expected|must be"):

@@ -123,7 +123,9 @@ def test_compound_joint_and_motors_of_a_ball():
     assert [model.joint(k).name for k in range(2)] == ["hip_1", "hip_2"]
     assert_same_in_mujoco(robot_of(replace(joint, type="spherical", motions=())), 1)
     ball = replace(joint, type="spherical", motions=())
-    model = mujoco.MjModel.from_xml_string(to_mjcf(robot_of(ball)))
+    text, notes = mjcf_and_notes(robot_of(ball))
+    assert notes == ["joint 'hip': effort of a ball joint, which is not read back"]
+    model = mujoco.MjModel.from_xml_string(text)
     assert model.nu == 3
     data = mujoco.MjData(model)
     data.ctrl[:] = [1.0, -2.0, 9.0]

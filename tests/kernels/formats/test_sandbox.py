@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import pytest
 
@@ -42,6 +43,13 @@ def test_files_of_its_folder_can_be_read(run):
     assert (
         run("x = open('mesh').read() + str(sorted(os.listdir('.')))") == "triangles['link', 'mesh']"
     )
+
+
+@pytest.mark.parametrize("paths", [[], ["a\0b"]])
+def test_process_that_cannot_start_is_told(run, monkeypatch, paths):
+    monkeypatch.setattr(sys, "path", paths)
+    with pytest.raises(ModelError, match="no process can read it: "):
+        run("x = 'never'")
 
 
 def test_environment_is_empty(run, monkeypatch):
