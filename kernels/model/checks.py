@@ -67,6 +67,11 @@ def check(
     for joint in description.joints:
         check_joint(joint, findings)
     check_mimics(description, findings)
+    frames = {link.name for link in description.links} | {j.name for j in description.joints}
+    for name, items in description.constraints.items():
+        for frame in {frame for item in items for frame in (item.frame, item.other)} - frames:
+            if frame is not None:
+                findings.fault(f"constraints {name!r}", f"frame {frame!r} does not exist")
     for link in description.links:
         check_inertia(link, bodies, findings)
     # Limits and losses change neither what moves nor what it weighs.

@@ -22,6 +22,7 @@ from support.model_cases import (
     warning,
 )
 from torqued.common.errors import ModelError
+from torqued.kernels import Contact, Loop
 from torqued.kernels.model.checks import MAX_DOFS, MAX_LINKS, check
 from torqued.kernels.model.description import Limits, Link, Mimic, Pose
 
@@ -42,6 +43,14 @@ def test_chain_longer_than_the_python_stack_is_checked():
     more = [*joints, joint("more", "0", "end")]
     with pytest.raises(ModelError, match="has 2001 degrees of freedom, at most 2000 are allowed"):
         check(robot({**links, "end": balanced}, *more))
+
+
+def test_constraints_hold_frames_that_exist():
+    held = {"grasp": (Contact("b"), Loop("c", "nope")), "stance": (Contact("b"),)}
+    description = three(joint("elbow", "a", "b"), joint("wrist", "b", "c"))
+    with pytest.raises(ModelError) as caught:
+        check(replace(description, constraints=held))
+    assert caught.value.problems == ("constraints 'grasp': frame 'nope' does not exist",)
 
 
 def test_links_without_end_are_refused_at_once():
