@@ -1,4 +1,4 @@
-"""Reads an MJCF file in the process of `sandbox.py`: MuJoCo's compiler has no bounds of its own."""
+"""Reads an MJCF file in the process of `sandbox.py`, which bounds MuJoCo's compiler."""
 
 from __future__ import annotations
 
